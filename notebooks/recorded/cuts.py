@@ -16,6 +16,7 @@ from minitrpo.course.statistics import mean_interval
 sys.path.insert(0, str(HERE.parents[1]))
 from experiments import family
 from experiments.claims import CLAIMS
+from experiments.tables import Run
 
 
 def members() -> None:
@@ -27,7 +28,7 @@ def members() -> None:
         row = {"algorithm": run["arm"], "env": env, "seed": int(run["seed"]), "env_steps": int(steps)}
         row |= {"goal": family.GOAL.get(env, ""), "steps_to_goal": reached if reached == "" else int(reached)}
         found.append(row | {"last_return": run["final"]})
-    keep("family", found, source=sorted({run["setting"] for run in runs}), machine=runs[0]["machine"])
+    keep("family", found, of(runs, "experiments/data/family"))
 
 
 def steps() -> None:
@@ -40,8 +41,14 @@ def steps() -> None:
             found = mean_interval([curve["mean_return"][k] for curve in curves])
             row = {"arm": arm, "update": int(update[k]), "env_steps": int(seen[k])}
             rows.append(row | {name: round(x, 2) for name, x in zip(("mean", "low", "high"), found, strict=True)})
-    made = {name: runs[0][name] for name in ("date", "version", "machine")}
-    keep("09_steps", rows, source="claim S1", seeds=len(runs), **made)
+    keep("09_steps", rows, of(runs, "experiments/data/claims, claim S1") | {"seeds": len(runs)})
+
+
+def of(runs: list[Run], source: str) -> Row:
+    """Return what made some runs: each date, version and machine once."""
+    found = {name: sorted({run[name] for run in runs}) for name in ("date", "version")}
+    found["machine"] = sorted({run["machine"]["machine"] for run in runs})
+    return {"source": source, **{name: ", ".join(values) for name, values in found.items()}}
 
 
 if __name__ == "__main__":

@@ -511,7 +511,7 @@ for env in ("CartPole-v1", "Pendulum-v1", "Reacher-v5"):
     print(f"  steps to the goal, Batch PPO's / TRPO's: {ratio_in_words(ppo.steps, trpo.steps)}")
 
 # %% [markdown]
-# <small>The default settings were tuned for two of the three tasks, on other seeds.</small>
+# <small>Each algorithm has tuned settings for two of the three tasks, found on other seeds.</small>
 #
 # ## More simulators
 #
