@@ -112,7 +112,7 @@ class PolicyGradient(Algorithm):
 
     Settings = PolicyGradientSettings
     columns = ("gradient_norm", "explained_variance")
-    presets: ClassVar[dict[str, Preset]] = {"default": Preset("many small updates", {"steps_per_update": 2_000})}
+    presets: ClassVar = {"default": Preset("many small updates", {"steps_per_update": 2_000, "initial_log_std": -0.5})}
 
     def __init__(self, settings: PolicyGradientSettings, context: Context) -> None:
         self.settings, self.policy, self.context = settings, context.policy, context
