@@ -226,13 +226,15 @@ def report_ideas(experiment: Experiment, runs: Runs) -> str:
 
 def report_members(experiment: Experiment, runs: Runs) -> str:
     """Return the table of other members of the family beside TRPO: the mean return of the last tenth of the steps."""
-    envs, cells = [*BOXES, *DISCRETE], []
+    envs, rows = [*BOXES, *DISCRETE], []
     both = {**{key: some for key, some in CHOICE.runs().items() if key[0] in (RANDOM, OURS)}, **runs}
     for name in dict.fromkeys(name for name, _ in both):
-        found = (both.get((name, env), []) for env in envs)
-        means = [[run["mean"] if name == RANDOM else score(run, LAST) for run in some] for some in found]
-        cells.append((f"`{name}`", *(f"{np.mean(some):.3g}" if some else "-" for some in means)))
-    return table(("member", *(NAMES[env] for env in envs)), cells)
+        cells = []
+        for some in (both.get((name, env)) for env in envs):
+            mean = np.mean([run["mean"] if name == RANDOM else score(run, LAST) for run in some]) if some else np.nan
+            cells.append("-" if np.isnan(mean) else f"{mean:.{0 if abs(mean) > 10 else 2}f}")
+        rows.append((f"`{name}`", *cells))
+    return table(("member", *(NAMES[env] for env in envs)), rows)
 
 
 def reached(runs: list[Run], target: float) -> float:
@@ -283,12 +285,13 @@ def arms(names: Any, envs: Any) -> tuple[Arm, ...]:
 
 DISCRETE = [TASKS[name].env for name in ("Acrobot", "LunarLander", "GridLavaGap")]
 BOXES = [TASKS[name].env for name in ("Pusher", "InvertedPendulum", "BipedalWalker")]
-QUIETER = "--initial-log-std -0.5"
+LOUDER, QUIETER = "--initial-log-std 0.0", "--initial-log-std -0.5"
 
 
 def members() -> tuple[Arm, ...]:
-    """Return other members of the family on six tasks, on three of them with the first deviation of TRPO, too."""
-    found = [Arm(name, env, f"--algorithm {name}", 1) for name in ACTORS for env in (*DISCRETE, *BOXES)]
+    """Return other members of the family on six tasks, with a first deviation of 1, and on three with that of TRPO."""
+    found = [Arm(name, env, f"--algorithm {name}", 1) for name in ACTORS for env in DISCRETE]
+    found += [Arm(name, env, f"--algorithm {name} {LOUDER}", 1) for name in ACTORS for env in BOXES]
     found += [Arm(f"{name} {QUIETER}", env, f"--algorithm {name} {QUIETER}", 1) for name in ACTORS for env in BOXES]
     found += [Arm("dqn", env, "--algorithm dqn", 1) for env in DISCRETE]
     return (*found, *(Arm("naf", env, "--algorithm naf", 1) for env in BOXES))
