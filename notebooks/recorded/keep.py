@@ -25,18 +25,18 @@ def each(work: Callable[[Job], list[Row]], jobs: Iterable[Job], at_a_time: int =
     return rows
 
 
-def keep(name: str, rows: Sequence[Row], made: Row | None = None, **about: Any) -> None:
-    """Write NAME.csv, a row for each of `rows`, and into origins.json what made them: `made`, or this machine, now."""
+def keep(name: str, rows: Sequence[Row], **about: Any) -> None:
+    """Write NAME.csv, a row for each of `rows`, and into origins.json what made them."""
     with (HERE / f"{name}.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    note(name, made, **about)
+    note(name, **about)
 
 
-def note(name: str, made: Row | None = None, **about: Any) -> None:
-    """Write into origins.json what made the file of this name."""
+def note(name: str, **about: Any) -> None:
+    """Write into origins.json what made the file of this name: this machine, now, or the experiment named `source`."""
     path = HERE / "origins.json"
-    made = {**provenance(), "usable_cores": cores(), **about} if made is None else made
+    made = about if "source" in about else {**provenance(), "usable_cores": cores(), **about}
     known = json.loads(path.read_text()) | {name: made}
     path.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n")
