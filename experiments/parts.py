@@ -90,7 +90,7 @@ def sampled(parts: Parts) -> Iterator[Counter[str]]:
 def measure(parts: Parts, job: Job, ranks: int, folder: Path) -> Measured:
     """Return microseconds of a step, part by part; of TRPO what two ranks do, too."""
     row, points = alone(one_rank, parts, job, folder)
-    return row, {**points, **(two_ranks(job, folder) if parts is TRPO else {})}
+    return row, {**points, **(two_ranks(job, folder) if parts == TRPO else {})}
 
 
 def one_rank(parts: Parts, job: Job, folder: Path) -> Measured:
@@ -101,7 +101,7 @@ def one_rank(parts: Parts, job: Job, folder: Path) -> Measured:
         columns = train(job.arm.env, total_steps=job.steps, out=folder / "sampled", **given).columns()
     step_us = 1e6 * columns["time_s"][-1] / columns["env_steps"][-1]
     found = {"part": [*parts], "step_us": [step_us * counted[name] / counted.total() for name in parts]}
-    if parts is TRPO:
+    if parts == TRPO:
         floor = floors(job, columns["line_search_steps"].mean())
         found["floor_us"] = [floor.get(name, np.nan) for name in parts]
     return {"step_us": step_us}, {"parts": found}
@@ -155,7 +155,7 @@ def report(experiment: Experiment, runs: Runs) -> str:
         took = [f"{run['parts']['step_us'][number]:.1f}" for run in each]
         texts.append((part, *(f"{t}, {x:.1f}" if np.isfinite(x) else t for t, x in zip(took, least, strict=True))))
     texts.append(("everything", *(f"{run['step_us']:.1f}" for run in each)))
-    floor = ": taken, floor" if any("floor_us" in run["parts"] for run in each) else ""
+    floor = ": taken, floor" if any(", " in cell for cells in texts for cell in cells[1:]) else ""
     text = table((f"microseconds of an environment step{floor}", *arms), texts)
     if not len(each[0].get("ranks_ms", {"span": ()})["span"]):
         return text

@@ -65,8 +65,9 @@ def model_of(work: Any, seed: int = 0, envs: int = 0, processes: bool = False) -
     kind: Any = SubprocVecEnv if processes else DummyVecEnv
     if work.algorithm == "trpo":
         return make_model(work.env, seed, settings(work, envs), envs, kind)
+    how = {"start_method": "fork"} if processes else {}  # children of this process: their seconds are not "others'"
     with without_mujoco_warnings():
-        vector: Any = make_vec_env(work.env, n_envs=work.num_envs, seed=seed, vec_env_cls=kind)
+        vector: Any = make_vec_env(work.env, n_envs=work.num_envs, seed=seed, vec_env_cls=kind, vec_env_kwargs=how)
     given = {"device": "cpu", "seed": seed, "gamma": work.discount, "learning_rate": work.step_size}
     given |= settings(work, envs)
     if work.algorithm == "dqn":

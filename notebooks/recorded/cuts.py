@@ -16,9 +16,9 @@ def members() -> None:
     """Write family.csv: the steps of a run to its goal (empty: never, or none), the mean of 100 episodes at its end."""
     runs, found = [run for _, _, some in family.rows(family.EXPERIMENT.runs()) for run in some], []
     for run in runs:
-        env, (steps, reached) = run["env"].rpartition(":")[2], (run["total_steps"], run["steps_to_goal"])
+        env, (steps, at) = run["env"].rpartition(":")[2], (run["total_steps"], run["steps_to_goal"])
         row = {"algorithm": run["arm"], "env": env, "seed": int(run["seed"]), "env_steps": int(steps)}
-        row |= {"goal": family.GOAL.get(env, ""), "steps_to_goal": reached and int(reached), "last_return": run["final"]}
+        row |= {"goal": family.GOAL.get(env, ""), "steps_to_goal": at and int(at), "last_return": run["final"]}
         found.append(row)
     keep("family", found, **of(runs, "experiments/data/family"))
 
