@@ -125,7 +125,7 @@ STRONG = Preset(
         "Hopper-v5": LARGER | {"max_kl": 0.12, "cg_damping": 0.6, "discount": 0.995, **SLOW},
         "Walker2d-v5": LARGER | {"max_kl": 0.04, "cg_damping": 0.3},
         "Swimmer-v5": LARGER | {"discount": 0.9999, **SLOW},
-        "Humanoid-v5": LARGER | SLOW,
+        "Humanoid-v5": SLOW | {"steps_per_update": 2_048, "initial_log_std": -1.0, "max_kl": 0.04, "cg_damping": 0.4},
         "Reacher-v5": LARGER | {"initial_log_std": -1.0, "max_kl": 0.04, "cg_damping": 0.3, "discount": 0.95},
         "InvertedDoublePendulum-v5": LARGER | {"initial_log_std": -1.0},
         "Ant-v5": LARGER | {"initial_log_std": -1.0, "max_kl": 0.08, "cg_damping": 0.8, **THOROUGH},
