@@ -285,7 +285,7 @@ ELSEWHERE_TOO = Experiment(
     name="rules_elsewhere",
     title="the rule that measures noise on environments that it was not made on",
     arms=tuple(arm(env, rule, start) for env in ELSEWHERE for rule in rules_of(env) for start in ARMS[rule]),
-    full=Size(10, ELSEWHERE),
+    full=Size(10, ELSEWHERE, other=dict.fromkeys(("Ant-v5", "pybullet_envs_gymnasium:HopperBulletEnv-v0"), 5)),
     quick=Size(1, {"Acrobot-v1": 20_000}),
     measure=lambda job, ranks, folder: alone(trained, job, folder),
     report=report_elsewhere,

@@ -12,7 +12,7 @@ import torch
 from sb3_contrib import TRPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecNormalize
 
 from minitrpo.experience.environments import without_mujoco_warnings
 
@@ -65,8 +65,9 @@ def make_model(
     env_id: str, seed: int, settings: dict[str, Any], envs: int = ENVIRONMENTS, kind: type[VecEnv] = DummyVecEnv
 ) -> TRPO:
     """Return sb3-contrib's TRPO on `env_id`, with observations and rewards normalised as rl-zoo does."""
+    how = {"start_method": "fork"} if kind is SubprocVecEnv else {}  # children of this process: not "others'" seconds
     with without_mujoco_warnings():
-        vector = make_vec_env(env_id, n_envs=envs, seed=seed, vec_env_cls=kind)
+        vector = make_vec_env(env_id, n_envs=envs, seed=seed, vec_env_cls=kind, vec_env_kwargs=how)
     if env_id not in NOT_NORMALISED:
         vector = VecNormalize(vector, gamma=settings["gamma"])
     return TRPO("MlpPolicy", vector, seed=seed, device="cpu", **settings)
