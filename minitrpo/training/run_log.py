@@ -16,10 +16,10 @@ from minitrpo.training.context import SETTINGS, RunContext, counted
 Show = Callable[[int], Any]
 
 
-SMALL = 0.01
+SMALL = 1e-5  # of a step
 SMALL_RETURNS = (
-    "note: the first returns are below 0.01. If rewards are small and not only rare, little may be learned: multiply "
-    "them, as gymnasium.wrappers.TransformReward(env, lambda reward: 1e6 * reward) does"
+    "note: the first returns are below 0.00001 a step. If rewards are small and not only rare, little may be learned: "
+    "multiply them, as gymnasium.wrappers.TransformReward(env, lambda reward: 1e6 * reward) does"
 )
 
 
@@ -63,7 +63,7 @@ class RunLog:
             self._folder.append(row)
         self._display.update(row)
         if self._first and not np.isnan(row.get("mean_return", np.nan)):
-            self._notes += [SMALL_RETURNS] if 0 < abs(row["mean_return"]) < SMALL else []
+            self._notes += [SMALL_RETURNS] if 0 < abs(row["mean_return"]) < SMALL * row["mean_length"] else []
             self._first = False
         for note in self._notes:
             self.note(note)
