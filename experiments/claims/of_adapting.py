@@ -65,7 +65,7 @@ A1 = claim(
     *(whole(name, ORIGINAL, env) for env in TASKS for name in (STEPS, LIMIT)),
     arms=tuple(Arm(name, env, f"--preset paper {words}") for env in TASKS for name, words in SETTINGS.items()),
     full=Size(5, TASKS, times=dict.fromkeys((ORIGINAL, STEPS, LIMIT), LONGER)),
-    quick=Size(2, {REACHER: 100_000, SWIMMER: 100_000}),
+    quick=Size(2, {REACHER: 100_000, SWIMMER: 100_000}, (ORIGINAL, STEPS, LIMIT, BOTH, MARGIN, FIXED)),
     draw=curves(only=(ORIGINAL, FIXED, "fixed 5,000, 0.001", STEPS, LIMIT, BOTH)),
 )
 CLAIMS = (

@@ -13,6 +13,7 @@ MUJOCO = {"P3": "Hopper-v5", "P4": "HalfCheetah-v5", "P5": "Reacher-v5"}
 NUMBERS = {f"{n} simulator{'s' * (n > 1)}": float(n) for n in (1, 2, 4, 8, 16)}
 ONE, *OTHERS = NUMBERS
 MOST, EVALUATION = OTHERS[-1], "evaluation "
+FEWER = (ONE, "4 simulators", MOST)  # for the quick set
 
 
 def by_simulators(env: str, schedule: int, every: int) -> tuple[Arm, ...]:
@@ -29,7 +30,7 @@ def on_mujoco(name: str, env: str) -> Claim:
         *(trend(area(steps, EVALUATION), NUMBERS, env) for steps in (50_000, 200_000)),
         arms=by_simulators(env, 200_000, 10_000),
         full=Size(5, {env: 200_000}),
-        quick=Size(2, {env: 50_000}, (ONE, "4 simulators", MOST)),
+        quick=Size(2, {env: 50_000}, FEWER),
         draw=curves(y="eval_return"),
     )
 
@@ -42,7 +43,7 @@ CLAIMS = (
         sooner(steps_to_goal(475.0, 50_000), MOST, ONE, CARTPOLE),
         arms=by_simulators(CARTPOLE, 150_000, 2_000),
         full=Size(10, {CARTPOLE: 150_000}),
-        quick=Size(3, {CARTPOLE: 50_000}),
+        quick=Size(3, {CARTPOLE: 50_000}, FEWER),
         draw=curves(y="eval_return", until=50_000),
     ),
     claim(
@@ -51,7 +52,7 @@ CLAIMS = (
         *(higher(area(100_000, EVALUATION), ONE, other, PENDULUM) for other in OTHERS),
         arms=by_simulators(PENDULUM, 500_000, 10_000),
         full=Size(10, {PENDULUM: 150_000}),
-        quick=Size(2, {PENDULUM: 100_000}),
+        quick=Size(2, {PENDULUM: 100_000}, FEWER),
         draw=curves(y="eval_return", until=100_000),
     ),
     *(on_mujoco(name, env) for name, env in MUJOCO.items()),

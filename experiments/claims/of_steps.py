@@ -32,7 +32,7 @@ S1 = claim(
     higher(LATER, FEW, MANY, REACHER),
     arms=by_steps(REACHER),
     full=Size(10, {REACHER: 1_200_000}),
-    quick=Size(3, {REACHER: 300_000}),
+    quick=Size(2, {REACHER: 300_000}),
     draw=curves(),
     ghosts=author.table(author.AFTER_STEPS),
 )
@@ -53,7 +53,7 @@ CLAIMS = (
         *(higher(last_tenth(2_000_000), FIVE, other, SWIMMER) for other in (FEW, TEN, MANY)),
         arms=by_steps(SWIMMER),
         full=Size(5, {SWIMMER: 2_000_000}),
-        quick=Size(2, {SWIMMER: 100_000}),
+        quick=Size(1, {SWIMMER: 100_000}),
         draw=curves(),
     ),
     S1.and_also(
@@ -70,7 +70,7 @@ CLAIMS = (
         higher(LATER, "max-KL 0.01", "max-KL 0.005", REACHER),
         arms=by_limit(REACHER, ("0.001", "0.005", "0.01")),
         full=Size(10, {REACHER: 600_000}),
-        quick=Size(3, {REACHER: 300_000}),
+        quick=Size(2, {REACHER: 300_000}),
         draw=curves(),
         ghosts=author.limits(),
     ),
