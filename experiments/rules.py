@@ -49,6 +49,11 @@ Pairs = list[tuple[Array, Array]]  # scores of the seeds of one arm, and of anot
 Scores = dict[str, dict[tuple[str, Start], Array]]  # environment -> arm -> scores of the seeds
 
 
+def short(env: str) -> str:
+    """Return the name of an environment without the package that registers it."""
+    return env.split("/")[-1].split(":")[-1]
+
+
 def called(rule: str, start: Start) -> str:
     """Return the name of an arm."""
     return f"{rule}: steps x {start[0]:g}, max-KL x {start[1]:g}"
@@ -224,7 +229,7 @@ def ends_table(runs: Runs) -> str:
         below = [difference_interval(of[NOISE, start], of[FIXED, best]).high < 0 for start in STARTS]
         cells = [f"{np.mean(of[NOISE, s]):.4g}{', below' * less}" for s, less in zip(STARTS, below, strict=True)]
         end = possible(mean_interval(of[FIXED, best]), env)
-        rows.append((env.split("/")[-1].split(":")[-1], f"x {best[0]:g}, x {best[1]:g}", f"{end:.4g}", *cells))
+        rows.append((short(env), f"x {best[0]:g}, x {best[1]:g}", f"{end:.4g}", *cells))
     starts = [f"from x {steps:g}, x {kl:g}" for steps, kl in STARTS]
     return table(("last tenth of a run", "best fixed: steps, max-KL", "its end", *starts), rows)
 
@@ -263,7 +268,7 @@ def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
 
 def report_elsewhere(experiment: Experiment, runs: Runs) -> str:
     """Return the tables of environments that the rule was not made on."""
-    if not (scores := {env.split("/")[-1].split(":")[-1]: each for env, each in normalised(runs).items()}):
+    if not (scores := {short(env): each for env, each in normalised(runs).items()}):
         return "no environment has a seed with all arms yet: python -m experiments run rules_elsewhere goes on"
     starts = {"default start: fixed": [RIGHT], "bad steps/update: fixed": BAD[:2], "bad max-KL: fixed": BAD[2:]}
     won = won_table({words: pairs(scores, FIXED, some) for words, some in starts.items()})

@@ -61,13 +61,18 @@ class Curve(BaseCallback):
             self.points.append((self.num_timesteps, mean))
 
 
+def vector_of(env: str, seed: int, envs: int, kind: type[VecEnv]) -> VecEnv:
+    """Return a vector of environments; its processes are children of this one, so that their seconds are ours."""
+    how = {"start_method": "fork"} if kind is SubprocVecEnv else {}
+    with without_mujoco_warnings():
+        return make_vec_env(env, n_envs=envs, seed=seed, vec_env_cls=kind, vec_env_kwargs=how)
+
+
 def make_model(
     env_id: str, seed: int, settings: dict[str, Any], envs: int = ENVIRONMENTS, kind: type[VecEnv] = DummyVecEnv
 ) -> TRPO:
     """Return sb3-contrib's TRPO on `env_id`, with observations and rewards normalised as rl-zoo does."""
-    how = {"start_method": "fork"} if kind is SubprocVecEnv else {}  # children of this process: not "others'" seconds
-    with without_mujoco_warnings():
-        vector = make_vec_env(env_id, n_envs=envs, seed=seed, vec_env_cls=kind, vec_env_kwargs=how)
+    vector = vector_of(env_id, seed, envs, kind)
     if env_id not in NOT_NORMALISED:
         vector = VecNormalize(vector, gamma=settings["gamma"])
     return TRPO("MlpPolicy", vector, seed=seed, device="cpu", **settings)

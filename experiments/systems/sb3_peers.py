@@ -4,13 +4,11 @@ import time
 from typing import Any
 
 from stable_baselines3 import A2C, DQN, PPO
-from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
 from torch import nn
 
-from experiments.systems.sb3 import make_model
+from experiments.systems.sb3 import make_model, vector_of
 from experiments.systems.times import Spans, Times, taken, timed
-from minitrpo.experience.environments import without_mujoco_warnings
 
 NETWORKS = {"net_arch": {"pi": [64, 64], "vf": [64, 64]}, "activation_fn": nn.Tanh}
 
@@ -65,9 +63,7 @@ def model_of(work: Any, seed: int = 0, envs: int = 0, processes: bool = False) -
     kind: Any = SubprocVecEnv if processes else DummyVecEnv
     if work.algorithm == "trpo":
         return make_model(work.env, seed, settings(work, envs), envs, kind)
-    how = {"start_method": "fork"} if processes else {}  # children of this process: their seconds are not "others'"
-    with without_mujoco_warnings():
-        vector: Any = make_vec_env(work.env, n_envs=work.num_envs, seed=seed, vec_env_cls=kind, vec_env_kwargs=how)
+    vector = vector_of(work.env, seed, work.num_envs, kind)
     given = {"device": "cpu", "seed": seed, "gamma": work.discount, "learning_rate": work.step_size}
     given |= settings(work, envs)
     if work.algorithm == "dqn":

@@ -290,7 +290,7 @@ reveal(guess_quarter, show_ratios)
 # <details><summary>After your guess: what it means</summary>
 #
 # At the same ratio there is no significant difference between 16 and 4 environments (at 1/16 the interval is wide). A
-# quarter of the ratio costs about 180, with either number of environments. So more environments can make each step
+# quarter of the ratio costs about 175, with either number of environments. So more environments can make each step
 # less useful: they bring more steps per second, and if the learner keeps its pace, it uses each step less often.
 #
 # <small>Recorded: five seeds each, 60,000 steps; the last 100 returns contain up to four fifths of all steps, so

@@ -288,7 +288,7 @@ plt.show()
 # ## Steps and seconds
 #
 # NAF reaches a mean return of -250 on Pendulum in a fifth of TRPO's steps (recorded, five seeds each). But it makes
-# an update for every step: on 2 cores it plays 665 steps a second, and TRPO 7,200. **How many times as many seconds
+# an update for every step: on 2 cores it plays 1,800 steps a second, and TRPO 18,000. **How many times as many seconds
 # as TRPO does NAF take?**
 
 # %% prediction="yes"
@@ -343,7 +343,7 @@ reveal(guess_seconds, show_family)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# About twice as many: a fifth of the steps, each at eleven times the price. A step of Pendulum costs almost nothing.
+# About twice as many: a fifth of the steps, each at ten times the price. A step of Pendulum costs almost nothing.
 # Replay is worth its updates where *new* experience is expensive: a robot arm, a slow simulator.
 #
 # <small>Twenty fresh episodes were played every 5,000 steps, and all five NAF runs were there at the same look. So

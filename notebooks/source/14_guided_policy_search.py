@@ -593,7 +593,7 @@ reveal(guess_from_8, show_first_states)
 # <details><summary>After your guess: what it means</summary>
 #
 # From its own first state the first policy is perfect, and the log shows only that one. Elsewhere it was never trained: in
-# four seeds half of the new states cost 10 to 28 % too much, or more; in one, over 3,000 times the least.
+# four seeds half of the new states cost 10 to 20 % too much, or more; in one, over 8,000 times the least.
 #
 # </details>
 #
