@@ -51,7 +51,7 @@ def do(parser: RootParser, words: list[str]) -> int:
     if args.folder:
         args.folder.mkdir(parents=True, exist_ok=True)
     if "list" in (args.task, *args.ids):
-        print("\n".join(f"{each.name:12} {each.state():26} {each.title}" for each in EXPERIMENTS.values()))
+        print("\n".join(f"{each.name:16} {each.state():26} {each.title}" for each in EXPERIMENTS.values()))
         return 0
     if args.task == "page":
         print(*pages.write(), sep="\n")
