@@ -1,17 +1,22 @@
-"""Pages that show recorded numbers: what stands between <!-- name --> and <!-- /name --> is written by the program."""
+"""Pages that show recorded numbers, which the program writes: tables, and single numbers within sentences.
+
+A table stands between <!-- name --> and <!-- /name -->, lines of their own. A number within a sentence stands between
+<!-- =NAME --> and <!-- = -->, which a reader of the page does not see; `experiments.numbers` says what it is.
+"""
 
 import re
 from pathlib import Path
 
 from experiments import growth, pictures, rules
 from experiments.harness import FULL
+from experiments.numbers import NUMBERS
 from experiments.registry import BLOCKS
 from minitrpo.course.scaling.command import recorded
 from minitrpo.course.scaling.predict import draw
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs/own-algorithm.md", ROOT / "docs/claims.md", ROOT / "docs/adapting.md", ROOT / "docs/family.md"]
-PAGES += [ROOT / "docs/scaling.md", *sorted((ROOT / "experiments").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "experiments").glob("*.md"))]
+NUMBER = re.compile(r"(<!-- =([\w.-]+) -->).*?(<!-- = -->)")
 
 
 def filled(text: str) -> str:
@@ -21,7 +26,7 @@ def filled(text: str) -> str:
         if between.search(text):
             content = block()
             text = between.sub(lambda match, content=content: f"{match[1]}{content}\n{match[2]}", text)
-    return text
+    return NUMBER.sub(lambda match: f"{match[1]}{NUMBERS[match[2]]()}{match[3]}", text)
 
 
 def write() -> list[Path]:

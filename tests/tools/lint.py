@@ -1,7 +1,7 @@
 """The rules that ruff and mypy do not have: python tests/tools/lint.py (make lint). A line for each offender; exit 1.
 
 A rule is a function that yields what offends it. Of code: who may import whom. Of pages: what they link to, name and
-show is there, and their tables are what was recorded. Last the budgets: they may be lowered, and never raised.
+show is there, and their tables and numbers are what was recorded.
 """
 
 import ast
@@ -41,31 +41,6 @@ GONE |= {
     "told_of": "describe_error",
 }
 GONE |= {"nowayout": "exit_now", "take_away": "remove", "pending": "rank.collect, learner.learn"}
-
-# Phrases that are hard to read, in pages and in the text of lectures, and what to write instead
-PHRASES = {
-    r"nobody|sees? to it": "name the actor: a rank, a student, the run",
-    r"(?:is|are|was|were|be|been|being) told|told (?:from|apart|of)": "receives; is given; no significant difference",
-    r"cannot (?:be told|tell)|no farther apart": "no significant difference (95 % interval a to b)",
-    r"judg(?:e|es|ed|ing)": "test, decide, evaluate",
-    r"mend(?:s|ed|ing)?": "fix, repair, correct",
-    r"foretells?|promis(?:e|es|ed)": "predict; of software: guarantee",
-    r"paid": "rewarded; costs",
-    r"but for": "except",
-    r"in the mean": "on average",
-    r"so many": "n",
-    r"for nothing": "at no cost; without effect",
-    r"by luck": "by chance",
-    r"the house(?:'s)?": "the architecture; the package's",
-    r"seeds of this project": "the papers",
-    r"shall": "must, should, will",
-    r"one's": "your",
-    r"(?:\d+|that|score|margin \S+|learned|plan) less (?:\d+|the|none|a|that|policy|fixed)": "minus",
-    r"beside": "next to; compared with; with",
-    r"who(?:ever)? wants": "if you want",
-    r"evenly": "uniformly",
-    r"lacks|for want of": "is missing; without",
-}
 
 CHANGING = {"EpisodeFailed", "Outcome"}  # records that do not stay as they were made
 
@@ -363,49 +338,12 @@ def records_stay_as_they_were_made():
                 yield f"{short(file)}: {name} is not frozen"
 
 
-def reached():  # by a run of TRPO through imports, those within functions too; it and its loop are found by name
-    by_name = ("minitrpo/algorithms/parallel_trpo.py", "minitrpo/training/synchronous.py")
-    found, waiting = set(), [ROOT / "mpi_scripts/train.py", *(ROOT / name for name in by_name)]
-    while waiting:
-        file = waiting.pop()
-        if file not in found and not inside(module_of(file), "minitrpo.course"):
-            found.add(file)
-            waiting += [other for name in imports(file) if inside(name, "minitrpo") and (other := file_of(name))]
-    return found - set(SCRIPTS)
-
-
 def one_page_stands_alone():
     libraries = {"argparse", "autograd", "gymnasium", "hashlib", "mpi4py", "os"}
     others = {name.split(".")[0] for name in imports(ONE_PAGE)} - libraries
     yield from (f"{ONE_PAGE.name} imports {name}" for name in sorted(others))
     if (lines := len(text(ONE_PAGE).splitlines())) > 200:
         yield f"{ONE_PAGE.name} has {lines} lines, not 200 at most"
-
-
-def pages_are_in_plain_words():
-    for file, content in pages().items():
-        left_out = r"(?ms)^```.*?^```|^>[^\n]*|`[^`\n]*`|^%% [^\n]*"  # code, quotations, and the marks of cells
-        words = re.sub(left_out, "", content)
-        for pattern, better in PHRASES.items():
-            for found in re.findall(rf"(?i)\b(?:{pattern})\b", words):
-                yield f'{short(file)}: "{found}": {better}'
-
-
-def budgets_are_kept():
-    answers = set(python("tests/exercises/mutants"))
-    budgets = {  # which files, and how many of them and of their lines there may be
-        "of minitrpo, reached by a run of TRPO": (reached(), 54, 7_707),
-        "of minitrpo without course": (set(PACKAGE) - set(python("minitrpo/course")), 103, 13_854),
-        "of tests without tests/tools": (set(python("tests")) - set(python("tests/tools")) - answers, 105, 13_506),
-        "of answers to exercises": (answers, 17, 4_162),
-        "of recording scripts": (set(python("notebooks/recorded")), 11, 897),
-        "of experiments": (set(python("experiments")), 39, 4_427),
-    }
-    for what, (files, most, most_lines) in budgets.items():
-        lines = sum(len(text(file).splitlines()) for file in files)
-        if len(files) > most or lines > most_lines:
-            yield f"{len(files)} files, {lines:,} lines {what}: at most {most}, {most_lines:,}"
-    yield from (f"{len(tracked()):,} tracked files: at most 600",) * (len(tracked()) > 600)
 
 
 def main():
