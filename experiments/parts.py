@@ -58,7 +58,7 @@ FAMILY: Parts = {
     "rest of a tick": TICK,
     "replay": "replay_buffer.py",
     "optimiser": "optimisers.py",
-    "network": "perceptron.py|log_probability.py",
+    "network": "perceptron.py|policy_gradient.py|natural_gradient.py",
     "advantages and targets": "returns.py|samples.py|q_learning.py:q_gradient_sums",
     "log and checkpoint": "run_folder/|run_log.py|reports/",
     "rest of an update": "learner.py",

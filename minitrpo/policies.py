@@ -38,6 +38,16 @@ def log_softmax(logits: Array) -> Array:
     return shifted - np.log(np.sum(np.exp(shifted), axis=1, keepdims=True))
 
 
+def softmax(logits: Array) -> tuple[Array, Array]:
+    """Return the probabilities and the log probabilities (..., A) of logits (..., A), by numpy alone."""
+    log_p = logits - logits.max(axis=-1, keepdims=True)
+    p = numpy.exp(log_p)
+    total = p.sum(axis=-1, keepdims=True)
+    p /= total
+    log_p -= numpy.log(total)
+    return p, log_p
+
+
 def categorical_kl(old_logits: Array, logits: Array) -> Array:
     """Return KL(old || new) of softmax distributions: two arrays (N, A) -> (N,), in nats."""
     old_log, log = log_softmax(old_logits), log_softmax(logits)
@@ -183,3 +193,25 @@ class CategoricalPolicy(Perceptron):
 
 
 Policy = GaussianPolicy | CategoricalPolicy
+
+
+def formulas_serve(policy: Any) -> bool:
+    """Return whether the derivatives written by hand are those of this policy.
+
+    They are those of a tanh perceptron with one of the two heads above. A policy that computes its distribution, a
+    probability or a distance in another way has other derivatives, which autograd takes.
+
+    Args:
+        policy: the policy that acts.
+
+    Returns:
+        True for a `GaussianPolicy` or a `CategoricalPolicy`, also for a subclass that changes nothing of these.
+
+    """
+    formulas = ("sizes", "distribution", "log_prob", "kl", "entropy")
+    return any(inherits(type(policy), kind, formulas) for kind in (GaussianPolicy, CategoricalPolicy))
+
+
+def inherits(candidate: type, kind: type, names: tuple[str, ...]) -> bool:
+    """Return whether a class inherits from `kind` and replaces none of its attributes with these names."""
+    return issubclass(candidate, kind) and all(getattr(candidate, name) is getattr(kind, name) for name in names)

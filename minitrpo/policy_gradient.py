@@ -1,12 +1,19 @@
 """Lecture 01: the policy gradient, by the score function.
 
 grad J = E[ grad log pi(a|s) * A(s, a) ]. The surrogate of TRPO has the same gradient at theta_old.
+
+The functions of the lecture come first: they take their derivatives by autograd. Below them stands `LogProbability`,
+the same derivatives by hand, with which a run computes the same numbers in half the time.
 """
 
+from typing import Any
+
 import autograd.numpy as np
+import numpy
 from autograd import grad
 
-from minitrpo.policies import Array, Policy
+from minitrpo.perceptron import Linearisation
+from minitrpo.policies import Array, Policy, formulas_serve, softmax
 
 
 def score(policy: Policy, theta: Array, observation: Array, action: Array) -> Array:
@@ -43,3 +50,138 @@ def surrogate(policy: Policy, dist_params: Array, old_log_prob: Array, actions: 
     Source: Schulman et al. 2015 (TRPO), equation 14.
     """
     return np.mean(np.exp(policy.log_prob(dist_params, actions) - old_log_prob) * advantages)
+
+
+# --- the same derivatives by hand
+
+
+def policy_gradient_by_hand(
+    policy: Policy, theta: Array, observations: Array, actions: Array, advantages: Array
+) -> Array:
+    """Return what `policy_gradient` returns, (P,), by the formulas of `LogProbability`."""
+    at_theta = LogProbability(policy, theta, observations, actions)
+    return at_theta.weighted_gradient(advantages) / len(advantages)
+
+
+class LogProbability:
+    """log pi(a|s) and the entropy of a policy at one theta, and the gradient of their weighted sums.
+
+    A minibatch of 64 steps takes autograd longer to record than numpy to compute, and an update of PPO has hundreds of
+    them. So the package's own policies have the chain rule by hand. It has two links: the derivative of log pi in the
+    outputs of the network, which is the head's, and J'u, which is the network's (`perceptron.Linearisation`). For a
+    policy that computes its distribution in any other way, autograd takes the derivatives.
+    """
+
+    def __init__(self, policy: Any, theta: Array, observations: Array, actions: Array) -> None:
+        """Compute log pi(a|s) and the entropy.
+
+        Args:
+            policy: the policy; one that is not the package's own needs `distribution`, `log_prob` and `entropy`.
+            theta: its parameters, (P,); all sums have their precision.
+            observations: (n, D), or (B, n, D) for B batches at once.
+            actions: numbers (..., n, A), or integers (..., n).
+
+        """
+        kind = ByHand if formulas_serve(policy) else ByAutograd
+        self._derivatives: ByHand | ByAutograd = kind(policy, theta, observations, actions)
+        self.log_prob = self._derivatives.log_prob  # (..., n), in nats
+        self.entropy = self._derivatives.entropy  # (..., n), in nats
+
+    def weighted_gradient(self, weights: Array, of_entropy: float = 0.0) -> Array:
+        """Return sum_n weights_n * grad log pi(a_n|s_n) + of_entropy * grad H(s_n).
+
+        Args:
+            weights: (..., n).
+            of_entropy: the weight of the entropy of every step.
+
+        Returns:
+            The gradient in theta, (..., P).
+
+        """
+        return self._derivatives.weighted_gradient(weights, of_entropy)
+
+
+class ByHand:
+    """The derivatives of a tanh perceptron with a Gaussian or a categorical head."""
+
+    def __init__(self, policy: Policy, theta: Array, observations: Array, actions: Array) -> None:
+        split = len(theta) if policy.discrete else len(theta) - policy.action_size
+        self.network = Linearisation(theta[:split], policy.sizes, observations)
+        self.head: GaussianHead | CategoricalHead
+        if policy.discrete:
+            self.head = CategoricalHead(self.network.outputs, actions)
+        else:
+            self.head = GaussianHead(self.network.outputs, theta[split:], actions)
+        self.log_prob, self.entropy = self.head.log_prob, self.head.entropy
+
+    def weighted_gradient(self, weights: Array, of_entropy: float) -> Array:
+        """Return the gradient (..., P): the head's derivatives, pulled back through the network."""
+        of_outputs, of_log_std = self.head.slopes(weights, of_entropy)
+        gradient = self.network.transposed_product(of_outputs)
+        return gradient if of_log_std is None else numpy.concatenate([gradient, of_log_std], axis=-1)
+
+
+class ByAutograd:
+    """The derivatives of any policy whose `distribution`, `log_prob` and `entropy` autograd can follow."""
+
+    def __init__(self, policy: Any, theta: Array, observations: Array, actions: Array) -> None:
+        self.policy, self.theta, self.observations, self.actions = policy, theta, observations, actions
+        shape = observations.shape[:-1]  # (n,), or (B, n)
+        batches = [self._values(theta, rows) for rows in numpy.ndindex(shape[:-1])]
+        self.log_prob, self.entropy = (numpy.reshape(values, shape) for values in zip(*batches, strict=True))
+
+    def weighted_gradient(self, weights: Array, of_entropy: float) -> Array:
+        """Return the gradient (..., P), batch by batch."""
+
+        def weighted_sum(theta: Array, rows: tuple[int, ...]) -> Array:
+            log_prob, entropy = self._values(theta, rows)
+            total = np.sum(weights[rows] * log_prob)
+            return total + of_entropy * np.sum(entropy) if of_entropy else total
+
+        batches = self.observations.shape[:-2]
+        gradients = [grad(weighted_sum)(self.theta, rows) for rows in numpy.ndindex(batches)]
+        return numpy.reshape(gradients, (*batches, len(self.theta))).astype(self.theta.dtype)
+
+    def _values(self, theta: Array, rows: tuple[int, ...]) -> tuple[Array, Array]:
+        """Return log pi(a|s) and the entropy of one batch, (n,) each."""
+        dist_params = self.policy.distribution(theta, self.observations[rows])
+        return self.policy.log_prob(dist_params, self.actions[rows]), self.policy.entropy(dist_params)
+
+
+class GaussianHead:
+    """N(mean, diag exp(2 log_std)): mean (..., n, A), log_std (A,)."""
+
+    def __init__(self, mean: Array, log_std: Array, actions: Array) -> None:
+        size = len(log_std)
+        self.scale = numpy.exp(-log_std)
+        self.z = (actions - mean) * self.scale
+        self.square = self.z * self.z
+        sum_of_logs = float(log_std.sum())
+        self.log_prob = -0.5 * self.square.sum(axis=-1) - (sum_of_logs + 0.5 * size * float(numpy.log(2 * numpy.pi)))
+        entropy = sum_of_logs + 0.5 * size * float(numpy.log(2 * numpy.pi * numpy.e))
+        self.entropy = numpy.full_like(self.log_prob, entropy)
+
+    def slopes(self, weights: Array, of_entropy: float) -> tuple[Array, Array]:
+        """Return the derivatives in mean, (..., n, A): w z / std, and in log_std, (..., A): sum_n w (z^2 - 1) + c."""
+        column = weights[..., None]
+        of_mean = column * self.z
+        of_mean *= self.scale
+        of_log_std = (column * (self.square - 1)).sum(axis=-2)
+        return of_mean, of_log_std + of_entropy * weights.shape[-1]
+
+
+class CategoricalHead:
+    """softmax(logits): logits (..., n, A), actions (..., n) integers."""
+
+    def __init__(self, logits: Array, actions: Array) -> None:
+        self.p, self.log_p = softmax(logits)
+        self.chosen = actions[..., None] == numpy.arange(logits.shape[-1])
+        self.log_prob = (self.log_p * self.chosen).sum(axis=-1)
+        self.entropy = -(self.p * self.log_p).sum(axis=-1)
+
+    def slopes(self, weights: Array, of_entropy: float) -> tuple[Array, None]:
+        """Return the derivative in the logits, (..., n, A): w (1[chosen] - p) - c p (log p + H)."""
+        of_logits = weights[..., None] * (self.chosen - self.p)
+        if of_entropy:
+            of_logits -= of_entropy * self.p * (self.log_p + self.entropy[..., None])
+        return of_logits, None

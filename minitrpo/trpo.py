@@ -9,10 +9,9 @@ import numpy as np
 from minitrpo.block_sums import SERIAL, Blocks, Reduction
 from minitrpo.conjugate_gradient import conjugate_gradient
 from minitrpo.line_search import LineSearch, backtracking, step_scale
-from minitrpo.log_probability import LogProbability, fisher_product
-from minitrpo.natural_gradient import every_kth, mean_kl
+from minitrpo.natural_gradient import every_kth, fisher_vector_product_by_hand, mean_kl
 from minitrpo.policies import Array, Policy
-from minitrpo.policy_gradient import surrogate
+from minitrpo.policy_gradient import policy_gradient_by_hand, surrogate
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,8 @@ def surrogate_gradient(policy: Policy, theta: Array, batch: Batch) -> Array:
     at = theta.astype(batch.observations.dtype)
 
     def of_block(rows: slice) -> Array:
-        log_probability = LogProbability(policy, at, batch.observations[rows], batch.actions[rows])
-        return log_probability.weighted_gradient(batch.advantages[rows]) / (rows.stop - rows.start)
+        o, a, advantages = batch.observations[rows], batch.actions[rows], batch.advantages[rows]
+        return policy_gradient_by_hand(policy, at, o, a, advantages)
 
     return batch.blocks.mean(of_block, len(theta))
 
@@ -104,7 +103,9 @@ def damped_fisher(
     """Return the function v -> (F + damping I) v over a fraction of the states, block by block, in single precision."""
     theta, some = theta.astype(np.float32), every_kth(np.arange(len(batch.observations)), fraction)
     blocks, o = Blocks(len(some), batch.reduction), batch.observations
-    products = blocks.map(lambda n: fisher_product(policy, theta, o[some[n]].astype(np.float32)))
+    products = blocks.map(
+        lambda n: fisher_vector_product_by_hand(policy, theta, o[some[n]].astype(np.float32), damping=0.0)
+    )
 
     def product(v: Array) -> Array:
         single = v.astype(np.float32)

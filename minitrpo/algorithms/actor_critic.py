@@ -35,7 +35,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, AnnealingSettings, Arrays, Context, Member, Plan, Preset
+from minitrpo.algorithms.algorithm import (
+    Algorithm,
+    AnnealingSettings,
+    Arrays,
+    Context,
+    Member,
+    Plan,
+    Preset,
+    refuse_other_network,
+)
 from minitrpo.algorithms.asynchronous_algorithm import (
     OPTIMISER,
     AsynchronousAlgorithm,
@@ -49,11 +58,11 @@ from minitrpo.algorithms.samples import samples_of
 from minitrpo.block_sums import ordered_sum
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
-from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import OPTIMISERS, clipped_norm, in_place, initial_state
 from minitrpo.parallel.comm import Nested
 from minitrpo.perceptron import Linearisation, Sizes, activations, count_parameters, initialise_mlp, unflatten
 from minitrpo.policies import ActFunction, Acting, Array, Policy
+from minitrpo.policy_gradient import LogProbability
 from minitrpo.returns import discounted_sums, gae, next_values
 
 LOGGED = ("entropy", "value_loss", "value", "gradient_norm")  # of a gradient; its norm after it was shortened
@@ -263,6 +272,11 @@ class A2C(ActorCriticMember, Algorithm):
         )
     }
 
+    @classmethod
+    def check_policy(cls, policy: Any) -> None:
+        if cls.learn is A2C.learn:
+            refuse_other_network(policy, ActorCritic, ("split", "distribution", "value_sizes", "values"))
+
     def __init__(self, settings: A2CSettings, context: Context) -> None:
         super().__init__(settings, context)
         fresh = super().state()
@@ -336,6 +350,11 @@ class A3C(ActorCriticMember, AsynchronousAlgorithm):
             {"t_max": 5, "steps_per_update": 2_000, "optimiser": "rmsprop", "anneal": "step-size"},
         ),
     }
+
+    @classmethod
+    def check_policy(cls, policy: Any) -> None:
+        if cls.gradient is A3C.gradient:
+            refuse_other_network(policy, ActorCritic, ("split", "distribution", "value_sizes", "values"))
 
     def gradient(self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator) -> Pushed:
         gradient, logged = actor_critic_gradient(self.model, shared["theta"], samples_of(fragment), self.settings)

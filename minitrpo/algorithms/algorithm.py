@@ -18,11 +18,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.algorithms.options import option, step_size_option
+from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.parallel.comm import Comm, Nested
 from minitrpo.parallel.timing import Timeline
-from minitrpo.policies import Array, Policy
+from minitrpo.policies import Array, Policy, inherits
 
 Arrays = dict[str, Array]
 KINDS = ("Box", "Discrete")  # of actions: numbers, choices
@@ -129,6 +130,23 @@ class AnnealingSettings:
         return lambda steps: self.step_size * left(steps)
 
 
+def refuse_other_network(policy: Any, kind: type, names: tuple[str, ...]) -> None:
+    """Raise BadInput unless a policy's network is the one that a gradient written by hand is of.
+
+    Args:
+        policy: what `make_policy` returned.
+        kind: the package's policy whose network the gradient knows.
+        names: the methods of `kind` that a policy must not replace.
+
+    """
+    if not inherits(type(policy), kind, names):
+        raise BadInput(
+            f"make_policy returned a {type(policy).__name__}, but this algorithm's gradient is written by hand for the "
+            f"network of {kind.__name__}, with its {' and '.join(names)}; inherit from TRPO, BatchPPO or "
+            "ParallelPolicyGradient, which take the gradient of any policy"
+        )
+
+
 class Member(ABC):
     """What both kinds of algorithms have."""
 
@@ -155,6 +173,13 @@ class Member(ABC):
         BadInput if the algorithm cannot act in this kind of environment.
         """
         return policy
+
+    @classmethod  # noqa: B027 - by default every policy is right
+    def check_policy(cls, policy: Any) -> None:
+        """Raise BadInput if this class would train the policy by the gradient of another network.
+
+        A class whose gradient is written by hand for one network overrides this; see `refuse_other_network`.
+        """
 
     @abstractmethod
     def state(self) -> Nested:

@@ -24,10 +24,10 @@ from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, s
 from minitrpo.critics import MLPCritic
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
-from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, Policy
+from minitrpo.policy_gradient import LogProbability
 from minitrpo.returns import explained_variance, standardise
 
 WINDOW = 100  # episodes in the moving average of returns

@@ -24,10 +24,10 @@ from minitrpo.block_sums import ordered_sum, tree_sum
 from minitrpo.critics import LinearCritic, make_critic
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
-from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import OPTIMISERS, initial_state
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, Policy
+from minitrpo.policy_gradient import LogProbability
 
 PER_FRAGMENT = ("final_observations", "final_timesteps")  # of the samples; all others have a row per step
 MOMENTS = 5  # numbers about the weights and the critic's targets that travel with a gradient

@@ -32,7 +32,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, AnnealingSettings, Arrays, Context, Member, Plan, Preset, remaining
+from minitrpo.algorithms.algorithm import (
+    Algorithm,
+    AnnealingSettings,
+    Arrays,
+    Context,
+    Member,
+    Plan,
+    Preset,
+    refuse_other_network,
+    remaining,
+)
 from minitrpo.algorithms.asynchronous_algorithm import (
     OPTIMISER,
     AsynchronousAlgorithm,
@@ -295,6 +305,11 @@ class DeepQ(Member):
     settings: Any
     policy: Any
 
+    @classmethod
+    def check_policy(cls, policy: Any) -> None:
+        if cls.gradient_sums is DeepQ.gradient_sums:
+            refuse_other_network(policy, EpsilonGreedy, ("sizes", "distribution", "split"))
+
     def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
         return q_gradient_sums(network, target, self.policy.sizes, rows, weights, self.settings.huber)
 
@@ -316,6 +331,11 @@ class QMember(Member):
         theta = self.policy.initialise(self.context.generator(Purpose.POLICY))
         optimiser = initial_state(self.settings.optimiser, len(theta))
         return {"theta": theta, "target": theta.copy(), "optimiser": optimiser}
+
+    @classmethod
+    def check_policy(cls, policy: Any) -> None:
+        if cls.fragment_gradient is QMember.fragment_gradient:
+            refuse_other_network(policy, EpsilonGreedy, ("sizes", "distribution", "split"))
 
     def fragment_gradient(self, theta: Array, target: Array, fragment: Fragments) -> tuple[Array, Array]:
         """Return the gradient of a fragment's loss, (P + 1,), that in the exploration left being 0; and of what it is.

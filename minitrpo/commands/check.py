@@ -1,4 +1,4 @@
-"""Test an algorithm: equal bits on any number of ranks, and an exact resume."""
+"""Test an algorithm: its policy's derivatives, equal bits on any number of ranks, and an exact resume."""
 
 import io
 import pickle
@@ -15,6 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minitrpo.algorithms.options import whole
+from minitrpo.commands.check_policy import findings_of_policy
 from minitrpo.commands.command_line import Job, RootParser, parse
 from minitrpo.commands.doctor import Finding, environment
 from minitrpo.commands.train import play, prepare
@@ -102,11 +103,16 @@ def findings(choice: Choice, place: Path, alone: bool) -> Iterator[Finding]:
     """Yield a finding for each requirement, except where an earlier failure makes the trial meaningless."""
     spec = describe(choice.common.env)
     try:
-        check_beginning(make_algorithm(choice, spec)[0])
+        algorithm, context = make_algorithm(choice, spec)
+        check_beginning(algorithm)
+        of_policy = [*findings_of_policy(context.policy)]
     except BadInput:
         raise
     except (Exception, SystemExit) as error:
         yield Finding("begins", False, describe_error(error), "see algorithms/algorithm.py")
+        return
+    yield from of_policy
+    if not all(finding.well for finding in of_policy):
         return
     yield (seen := environment(spec.id))
     shares = not choice.asynchronous and choice.algorithm.can_share()

@@ -3,9 +3,9 @@
 import numpy as np
 
 from minitrpo.algorithms.batch_ppo import objective_slope
-from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import State, adam
 from minitrpo.policies import Array, Policy
+from minitrpo.policy_gradient import LogProbability
 
 
 def climb(

@@ -106,7 +106,9 @@ def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:
     size = count_parameters(policy.sizes)
     if size > MOST_PARAMETERS:
         raise BadInput(f"--hidden {s.hidden} makes {size:,} parameters of {spec.id}; at most {MOST_PARAMETERS:,}")
-    return algorithm.make_policy(choice.own, policy)
+    policy = algorithm.make_policy(choice.own, policy)
+    algorithm.check_policy(policy)
+    return policy
 
 
 def fresh_filter(settings: Settings, spec: EnvironmentSpec) -> ObservationFilter:

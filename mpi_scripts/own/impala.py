@@ -12,9 +12,9 @@ import numpy as np
 from minitrpo.algorithms import AsynchronousAlgorithm, AsynchronousSettings, Preset, Purpose, option
 from minitrpo.algorithms.actor_critic import ActorCritic
 from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER, descend
-from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.perceptron import Linearisation
+from minitrpo.policy_gradient import LogProbability
 from minitrpo.returns import next_values
 
 

@@ -46,7 +46,7 @@ from minitrpo.experience.environments import describe
 from minitrpo.experience.rollouts import concatenate
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts, make_vector_env
-from minitrpo.log_probability import LogProbability
+from minitrpo.policy_gradient import LogProbability
 from minitrpo.optimisers import Optimiser, adam, clipped_norm, initial_state
 from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.parameter_server import ParameterServer, Tally, staleness_of

@@ -48,7 +48,7 @@ from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts, concatenate, make_vector_env
 from minitrpo.course.last_step import READINGS, exact_values, values_after
-from minitrpo.log_probability import LogProbability
+from minitrpo.policy_gradient import LogProbability
 from minitrpo.optimisers import State, adam, initial_state
 from minitrpo.policies import Array, Policy
 from minitrpo.course.statistics import mean_interval

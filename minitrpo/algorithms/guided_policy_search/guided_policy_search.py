@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
+from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset, refuse_other_network
 from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate, imitated_std
 from minitrpo.algorithms.guided_policy_search.local_models import CostNetwork
 from minitrpo.algorithms.guided_policy_search.local_policies import Samples, improved
@@ -39,7 +39,7 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.parallel.comm import Nested
-from minitrpo.policies import Array
+from minitrpo.policies import Array, GaussianPolicy
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,11 @@ class GuidedPolicySearch(Algorithm):
         self.began = np.full((self.conditions, n), np.nan)  # where the last episodes of each did
         rng = context.generator(Purpose.CRITIC)
         self.network = CostNetwork.fresh(n + self.policy.action_size, rng) if settings.cost_network else None
+
+    @classmethod
+    def check_policy(cls, policy: Any) -> None:
+        if cls._imitated is GuidedPolicySearch._imitated:
+            refuse_other_network(policy, GaussianPolicy, ("sizes", "distribution"))
 
     def plan(self) -> Plan:
         episodes = self.settings.samples * self.conditions

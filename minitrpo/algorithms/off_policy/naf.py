@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import Arrays, Member, Preset
+from minitrpo.algorithms.algorithm import Arrays, Member, Preset, refuse_other_network
 from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
 from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
 from minitrpo.algorithms.options import option
@@ -182,6 +182,11 @@ class Parabola(Member):
     def make_policy(settings: NAFTargets, policy: Policy) -> NAFPolicy:
         sigmas = (settings.first_sigma, settings.final_sigma)
         return NAFPolicy(policy.observation_size, policy.action_size, policy.hidden, sigmas)
+
+    @classmethod
+    def check_policy(cls, policy: Any) -> None:
+        if cls.gradient_sums is Parabola.gradient_sums:
+            refuse_other_network(policy, NAFPolicy, ("sizes", "distribution", "split"))
 
     def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
         return naf_gradient_sums(network, target, self.policy.sizes, rows, weights, self.settings.reward_scale)

@@ -14,10 +14,10 @@ from minitrpo.course.checks.differential import Candidate, Case, case, need, rem
 from minitrpo.course.checks.kinds import ENDS, masks
 from minitrpo.course.checks.register import exercise
 from minitrpo.course.checks.words import value_words
-from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import OPTIMISERS, initial_state
 from minitrpo.perceptron import Linearisation
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy
+from minitrpo.policy_gradient import LogProbability
 
 
 @exercise(

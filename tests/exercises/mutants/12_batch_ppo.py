@@ -8,9 +8,8 @@ import numpy as np
 from autograd import grad
 
 from minitrpo.checks import mine
-from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import adam
-from minitrpo.policy_gradient import policy_gradient
+from minitrpo.policy_gradient import LogProbability, policy_gradient
 
 
 def clipped_objective_masks(ratio, advantages, clip):
