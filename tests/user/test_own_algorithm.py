@@ -23,7 +23,7 @@ from minitrpo.supervision import jobs
 EXAMPLE = ROOT / "minitrpo/course/reinforce.py"
 SAMPLES, GRADIENTS = "reinforce:Reinforce", "reinforce_gradients:Reinforce"
 SMALL = {"steps_per_update": 60, "total_steps": 120, "hidden": "4", "progress": "none"}
-KEPT = ("environment", "random", "trains", "again", "2 ranks", "resumed")
+KEPT = ("gradient", "fisher", "actions", "environment", "random", "trains", "again", "2 ranks", "resumed")
 
 
 @pytest.fixture
