@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt
+from minitrpo.adaptive import AdaptiveConfig, AdaptiveState
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, flag, option
 from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, samples_of
+from minitrpo.core import BY_AUTOGRAD, BY_HAND, Core, StudentsCore, load_core
 from minitrpo.critics import MLPCritic, make_critic
 from minitrpo.errors import BadInput
+from minitrpo.experience.modules import typed_in
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.natural_gradient import every_kth
@@ -59,6 +61,15 @@ class TRPOSettings:
     )
     fisher_fraction: float = option(
         0.2, "fraction of the states used for the Fisher matrix", "TRPO paper: 0.1", above=0, most=1
+    )
+    derivatives: str = option(
+        "formulas",
+        "take derivatives by hand, or by autograd as in the lectures; equal except for rounding",
+        "",
+        ("formulas", "autograd"),
+    )
+    core: str = option(
+        "", "take the functions of the update from FOLDER/core.py, your own from the lectures; see minitrpo core"
     )
     adapt_window: int = option(RULE.window, "updates per decision", "Frans 2016", least=1)
     adapt_steps_by: int = option(RULE.steps_by, "change of steps/update per decision", "Frans 2016: 300", least=1)
@@ -144,6 +155,12 @@ PRESETS = {
 }
 
 
+def students_core(folder: str, base: Core) -> StudentsCore | None:
+    """Return the functions of --core; None without that option, or if only a file asks for them, not a person."""
+    place = typed_in(folder) if folder else None
+    return None if place is None else load_core(place, base)
+
+
 class TRPO(Algorithm):
     """Policy and critic of one run, and the update that moves them."""
 
@@ -157,7 +174,13 @@ class TRPO(Algorithm):
     presets = PRESETS
 
     def __init__(self, settings: TRPOSettings, context: Context) -> None:
-        self.settings, self.policy, self.context = settings, context.policy, context
+        self.settings, self.context = settings, context
+        self.core = BY_AUTOGRAD if settings.derivatives == "autograd" else BY_HAND
+        self.students = students_core(settings.core, self.core)
+        if self.students is not None:
+            self.core = self.students.core
+            context.note(f"note: {self.students}")
+        self.policy = self.core.policy(context.policy)
         self.critic = make_critic(settings, context.policy)
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
@@ -170,6 +193,11 @@ class TRPO(Algorithm):
         self.spread = ("observations", "actions") if isinstance(self.critic, MLPCritic) else ()
 
     def plan(self) -> Plan:
+        if self.settings.core and self.students is None:
+            raise BadInput(
+                f"the run takes functions from {self.settings.core}/core.py. If you trust whoever wrote them, type it "
+                f"again: --core {self.settings.core}"
+            )
         return Plan(self.theta, self.adaptive.steps_per_update)
 
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
@@ -234,7 +262,9 @@ class TRPO(Algorithm):
         """Return the samples with advantages and targets, and how much of the returns the critic explained."""
         s = self.settings
         with self.context.span("advantages"):
-            found = advantages_of(self.critic, batch["critic"], batch, s.discount, s.gae_lambda, self.update.all)
+            found = advantages_of(
+                self.critic, batch["critic"], batch, s.discount, s.gae_lambda, self.update.all, self.core
+            )
             explained = explained_variance(found["values"], found["targets"])
             return batch | found | {"advantages": standardise(found["advantages"])}, explained
 
@@ -242,10 +272,11 @@ class TRPO(Algorithm):
         """Return the new policy, what the step did, and how much of it is noise if that is to be measured."""
         s, old = self.settings, theta
         observations = samples["observations"].astype(np.float32, copy=False)
-        batch = Batch(observations, samples["actions"], samples["advantages"], self.update.sums)
+        batch = Batch(observations, samples["actions"], samples["advantages"], self.update.sums, self.core)
         with self.context.span("policy"):
             solver = (s.cg_iterations, s.cg_damping, s.fisher_fraction)
-            theta, report = trpo_step(self.policy, old, batch, float(samples["max_kl"]), *solver)
+            step = self.core.trpo_step or trpo_step
+            theta, report = step(self.policy, old, batch, float(samples["max_kl"]), *solver)
             measured = None
             if samples["measure"] and report.accepted:
                 measured = measure_noise(self.policy, old, batch, report.gradient, theta - old, *solver)
@@ -264,6 +295,6 @@ class TRPO(Algorithm):
             self.adaptive = replace(self.adaptive, steps_per_update=chosen.steps_per_update, max_kl=chosen.max_kl)
         if self.settings.adapt in ("none", "noise") or len(returns) == 0:
             return
-        self.adaptive, decision = adapt(self.adaptive, float(np.mean(returns)), self.settings.rule)
+        self.adaptive, decision = self.core.adapt(self.adaptive, float(np.mean(returns)), self.settings.rule)
         if decision is not None:
             self.context.note(str(decision))

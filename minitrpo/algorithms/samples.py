@@ -9,12 +9,12 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays, Context
 from minitrpo.block_sums import SERIAL, Reduction, blocks
+from minitrpo.core import BY_HAND, Core
 from minitrpo.critics import Critic
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.parallel.allreduce import dealt, ordered_allreduce
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array
-from minitrpo.returns import gae, next_values
 
 
 def samples_of(fragment: Fragments) -> Arrays:
@@ -32,11 +32,18 @@ def samples_of(fragment: Fragments) -> Arrays:
 
 
 def advantages_of(
-    critic: Critic, state: Arrays, samples: Arrays, discount: float, gae_lambda: float, reduction: Reduction = SERIAL
+    critic: Critic,
+    state: Arrays,
+    samples: Arrays,
+    discount: float,
+    gae_lambda: float,
+    reduction: Reduction = SERIAL,
+    core: Core = BY_HAND,
 ) -> Arrays:
     """Return `advantages`, value `targets` and `values`, (n,) each, by the critic's last fit.
 
     reduction: how ranks share the work; each computes its own fragments and receives all results.
+    core: whose `next_values` and `gae`.
     """
     values = critic.predict(state, samples["observations"], samples["timesteps"], reduction)
     final_values = critic.predict(state, samples["final_observations"], samples["final_timesteps"], reduction)
@@ -44,8 +51,8 @@ def advantages_of(
     own = reduction.own(len(stops) - 1)
     rows = slice(stops[own.start], stops[own.stop])
     last, values_here = samples["last"][rows], values[rows]
-    after = next_values(values_here, final_values[own], last, samples["terminated"][rows])
-    found = gae(samples["rewards"][rows], values_here, after, last, discount, gae_lambda)
+    after = core.next_values(values_here, final_values[own], last, samples["terminated"][rows])
+    found = core.gae(samples["rewards"][rows], values_here, after, last, discount, gae_lambda)
     advantages, targets = (reduction.collect(array, np.diff(stops).tolist()) for array in found)
     return {"advantages": advantages, "targets": targets, "values": values}
 

@@ -175,6 +175,7 @@ def make_job(asked: dict[str, Any], base: dict[str, Any], algorithm: Any) -> Job
     """Return the job of these keywords, settings and others, after the settings of `base` or else of a preset."""
     others = {name: value for name, value in asked.items() if name in OF_A_JOB and name != "config"}
     given = {name: value for name, value in asked.items() if name not in OF_A_JOB}
+    trust(given.get("core"))
     known, preset = presets(algorithm), others.pop("preset", None) or "default"
     for name, allowed in (("progress", PROGRESS), ("log", LOGS)):
         if others.get(name) not in (None, *allowed):

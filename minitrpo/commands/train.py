@@ -13,6 +13,7 @@ from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.options import flag
 from minitrpo.commands.command_line import Job, make_parser, one_by_one, parse, recorded
 from minitrpo.contract import check_beginning
+from minitrpo.core import load_core
 from minitrpo.errors import AlgorithmFailed, BadInput, Stopped, describe_error, place_of
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.modules import again
@@ -71,6 +72,8 @@ def run(job: Job, comm: Comm) -> None:
     inside = context.folder.path.is_relative_to(start) and context.folder.path != start
     path = str(context.folder.path.relative_to(start) if inside else context.folder.path)
     named = [*again(settings.env, "--env", start), *again(settings.algorithm, "--algorithm", start)]
+    if core := getattr(context.choice.own, "core", ""):
+        named += ["--core", core]
     status.describe(
         **status.job(),
         run=str(context.folder.path),
@@ -119,7 +122,11 @@ def prepare(job: Job, comm: Comm) -> RunContext:
         copies = min(2, job.choice.copies(comm.size) + bool(job.choice.common.eval_every))
         well = is_batched(spec, job.choice.common.physics) or repeats(spec, copies=copies)
         notes += [] if well else [RESTLESS.format(spec.id)]
-        return written_folder(job, begun.folder, provenance(comm.size) | {"repeats": well}, here), notes
+        made_with = provenance(comm.size) | {"repeats": well}
+        if core := getattr(job.choice.own, "core", ""):
+            made_with["core"] = load_core(here / core).record()
+            notes += changed_core(begun.folder, made_with["core"])
+        return written_folder(job, begun.folder, made_with, here), notes
 
     (spec, _), (folder, notes) = on_all(comm, lambda: suited(job, begun, comm, one), settle)
     return RunContext(job.choice, spec, folder, begun.checkpoint, tuple(notes))
@@ -209,6 +216,13 @@ def without_effect(job: Job, spec: EnvironmentSpec, ranks: int) -> list[str]:
     idle |= {"initial_log_std": f"{spec.id}, whose actions are discrete"} if spec.discrete else {}
     idle |= own.idle() if hasattr(own, "idle") else {}
     return [f"note: {flag(name)} has no effect with {reason}" for name, reason in idle.items() if name in job.given]
+
+
+def changed_core(folder: RunFolder | None, core: dict[str, Any]) -> list[str]:
+    """Return a note if a run goes on with other functions of --core than it began with."""
+    if folder is None or folder.read_config()["provenance"].get("core") == core:
+        return []
+    return ["note: core.py has changed since the run began, so it does not go on to the same bits"]
 
 
 def written_folder(job: Job, folder: RunFolder | None, made_with: dict[str, Any], here: Path) -> RunFolder:

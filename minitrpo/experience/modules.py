@@ -33,6 +33,11 @@ def trust(*names: str | None) -> None:
     TYPED.update({name: os.getcwd() for name in names if name})
 
 
+def typed_in(folder: str) -> Path | None:
+    """Return a folder of code, from where it was typed; None if it was not typed in this process."""
+    return Path(TYPED[folder]) / folder if folder in TYPED else None
+
+
 def imported(name: str, option: str) -> ModuleType:
     """Return the module of module:Name; BadInput if the name was not typed and the module is not installed.
 
