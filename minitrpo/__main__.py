@@ -14,7 +14,7 @@ COMMANDS = {
 COMMANDS |= {
     name: f"minitrpo.course.{name.replace('-', '_')}.command" for name in ("speedup", "parallel-sgd", "scaling", "lab")
 }
-COMMANDS |= {name: f"minitrpo.course.{name}" for name in ("new", "demo")}
+COMMANDS |= {name: f"minitrpo.course.{name}" for name in ("new", "demo", "core")}
 COMMANDS |= {"grade": "minitrpo.course.grading.command", "entry": "minitrpo.course.grading.leaderboard"}
 USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
 
@@ -31,6 +31,7 @@ USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
     python -m minitrpo watch RUN                                  make a film of a run's policy
     python -m minitrpo replay RUN EPISODE                         play a failed episode again
     python -m minitrpo lab                                        open the course in JupyterLab, in your own folder
+    python -m minitrpo core my                                    collect your functions, to train with them
     python -m minitrpo grade PATH                                 grade notebooks of the course
     python -m minitrpo entry RUN                                  print a run's entry for the leaderboard
     python -m minitrpo parallel-sgd                               compare four ways of parallel SGD
