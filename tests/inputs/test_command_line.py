@@ -99,7 +99,7 @@ def test_every_setting_is_refused_by_its_name_beyond_its_limits_and_allowed_at_t
 
 
 def test_every_setting_has_limits_in_that_table_or_choices_and_its_default_is_allowed():
-    named = {name for names, _, _ in LIMITS for name in names.split()} | {"algorithm", "env"}
+    named = {name for names, _, _ in LIMITS for name in names.split()} | {"algorithm", "env", "core"}
     wrong = {int: (3.0, math.nan, math.inf, None, "1", True), float: (math.nan, -math.inf, None, "1", True, [0.5])}
     for name in ALGORITHMS:
         for cls in (Settings, find(name).Settings):
