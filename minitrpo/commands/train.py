@@ -119,7 +119,8 @@ def prepare(job: Job, comm: Comm) -> RunContext:
         copies = min(2, job.choice.copies(comm.size) + bool(job.choice.common.eval_every))
         well = is_batched(spec, job.choice.common.physics) or repeats(spec, copies=copies)
         notes += [] if well else [RESTLESS.format(spec.id)]
-        return written_folder(job, begun.folder, provenance(comm.size) | {"repeats": well}, here), notes
+        made_with = provenance(comm.size) | {"repeats": well, "one_machine": one}
+        return written_folder(job, begun.folder, made_with, here), notes
 
     (spec, _), (folder, notes) = on_all(comm, lambda: suited(job, begun, comm, one), settle)
     return RunContext(job.choice, spec, folder, begun.checkpoint, tuple(notes))

@@ -35,10 +35,11 @@ def test_a_number_is_found_beyond_its_limits_and_not_where_it_is_usual(key, name
 @pytest.mark.parametrize(("key", "told"), FAR.items())
 def test_a_setting_far_from_all_presets_is_found(key, told):
     columns = {"mean_length": np.array([100.0]), "ranks": np.array([1.0]), "env_steps": np.array([1e5])}
+    columns |= {"episodes": np.array([1e3])}
     for settings, wanted in ((told, [key]), ({"algorithm": told.get("algorithm", "trpo")}, [])):
         choice = chosen({"env": "Pendulum-v1", "steps_per_update": 512} | settings)
-        assert [each.key for each in findings.in_settings(choice, columns, cores=1)] == wanted
-    assert [each.key for each in findings.in_settings(choice, columns | {"ranks": np.array([8.0])}, 2)] == ["ranks"]
+        assert [each.key for each in findings.in_settings(choice, columns)] == wanted
+    assert [each.key for each in findings.of_ranks(columns | {"ranks": np.array([8.0])}, 2, True)] == ["ranks"]
 
 
 class Faulty(gymnasium.Wrapper):  # observations are a step late, or ends are told as time limits
