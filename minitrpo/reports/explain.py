@@ -129,7 +129,7 @@ def explain(folder: RunFolder, episodes: int | None = None) -> Explanation:
     working = working_ranks(choice, columns, cores if one_machine else None)
     last = limits(choice, columns, numbers, working) + slowest_rank(folder)
     fill = filled(folder, choice, numbers, working, cores if one_machine else None)
-    return Explanation(folder, choice, head(config, columns, few, fill), ordered, last, numbers, fill)
+    return Explanation(folder, choice, head(config, columns, few), ordered, last, numbers, fill)
 
 
 def working_ranks(choice: Choice, columns: dict[str, Array], cores: int | None) -> int:
@@ -152,14 +152,14 @@ def affordable(columns: dict[str, Array]) -> int:
     return many if many >= LEAST else 0
 
 
-def head(config: dict[str, Any], columns: dict[str, Array], episodes: int, fill: dict[str, Any]) -> str:
+def head(config: dict[str, Any], columns: dict[str, Array], episodes: int) -> str:
     """Return a line about the run, and one about what was looked at."""
     (first, last), _ = findings.ends_of(columns)
     rise = (
         f"return {first:.4g} at first, {last:.4g} at the end" if np.isfinite(first) else "too few episodes for a trend"
     )
     if (part := findings.ended_part(columns)) < 0.5:
-        rise += f" (of the episodes that ended, {part:.0%} of the steps; all that is known is by: {fill['evaluate']})"
+        rise += f" (of the episodes that ended, which have {part:.0%} of the steps)"
     updates = f"{int(columns['iteration'][-1]):,} updates, {int(columns['env_steps'][-1]):,} steps"
     rest = f"and {episodes} episodes played" if episodes else "no episodes were played: --episodes 20 plays some"
     return f"{title(config, columns['ranks'])}: {updates}, {rise}\nlooked at: log, settings, checkpoint, {rest}"

@@ -239,7 +239,8 @@ def in_settings(choice: Choice, columns: dict[str, Array]) -> Iterator[Found]:
         if low or (value > 0.995 and ahead > 15 * longest):
             seen = f"{value:g} looks {ahead:.3g} steps ahead, and episodes have {longest:.0f} at most"
             as_long = 1 - float(f"{1 / max(longest, 2.0):.2g}")  # it looks as far ahead as an episode goes on
-            better = defaults["discount"] if (defaults["discount"] > value) == low else as_long
+            default = defaults["discount"]
+            better = default if (default > value if low else default < value) else as_long
             yield Found("discount", seen, f"{defaults['discount']:g}", "discount", low, better)
 
 
