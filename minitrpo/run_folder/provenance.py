@@ -109,7 +109,7 @@ def found_by(program: Path, names: tuple[str, ...], here: Path) -> str:
         if known is not None and os.path.dirname(os.path.abspath(known)) == os.path.dirname(place):
             return name
     near = os.path.relpath(place, here)
-    return place if near.startswith("..") else near
+    return place if near.startswith("..") else os.path.join(".", near)
 
 
 def by_run(text: str, here: Path) -> str:
