@@ -106,8 +106,8 @@ def paid(change):
     return lambda env: TransformReward(env, change)
 
 
-# Each fault: the finding that names it, or several of which one does, its tasks, and what it makes of an environment, or
-# what is set
+# Each fault: the finding that names it, or several of which one does, its tasks, and what is made of an environment or
+# set
 FAULTS = {
     "reward 1e4": ("reward", MANY, paid(lambda r: 1e4 * r)),
     "reward 1e-6": ("reward", MANY, paid(lambda r: 1e-6 * r)),
