@@ -122,7 +122,7 @@ def prepare(job: Job, comm: Comm) -> RunContext:
         copies = min(2, job.choice.copies(comm.size) + bool(job.choice.common.eval_every))
         well = is_batched(spec, job.choice.common.physics) or repeats(spec, copies=copies)
         notes += [] if well else [RESTLESS.format(spec.id)]
-        made_with = provenance(comm.size) | {"repeats": well}
+        made_with = provenance(comm.size) | {"repeats": well, "one_machine": one}
         if core := getattr(job.choice.own, "core", ""):
             made_with["core"] = load_core(here / core).record()
             notes += changed_core(begun.folder, made_with["core"])

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.options import flag
 from minitrpo.contract import OWN
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import again
@@ -21,12 +20,14 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 from minitrpo.reports import findings
+from minitrpo.reports.cures import cure_of
 from minitrpo.reports.findings import KINDS, Found, Numbers
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, LOOK, STEPS, picture, title
 from minitrpo.reports.probe import play
 from minitrpo.reports.trained import load, policy_of
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import command
+from minitrpo.training.context import meets_too_often
 from minitrpo.training.settings import Choice
 
 SHOWN = 4  # findings of 4 lines each, and one line for the others
@@ -43,11 +44,12 @@ class Explanation:
     """
 
     folder: RunFolder
+    choice: Choice
     head: str
     found: tuple[Found, ...]
     limits: str
     numbers: Numbers
-    fill: dict[str, Any]  # into a kind's words
+    fill: dict[str, Any]  # what is put into the words of a kind
 
     @property
     def kinds(self) -> list[str]:
@@ -60,10 +62,18 @@ class Explanation:
             kind = KINDS[each.key]
             does = kind.low if each.low and kind.low else kind.does
             lines += [f"{number}. {kind.name}: {each.seen}", f"   usual: {each.usual}", f"   so: {does}"]
-            lines.append(f"   try: {kind.change.format_map(self.fill | {'cure': each.cure})}")
+            lines.append(f"   try: {self.change(each)}")
         if others := ", ".join(KINDS[key].name for key in self.kinds[SHOWN:]):
             lines.append(f"also: {others}")
         return "\n".join([*lines, *([] if self.found else ["no fault found"]), self.limits])
+
+    def change(self, found: Found) -> str:
+        """Return what to try after a finding."""
+        kind, fill = KINDS[found.key], self.fill | ({"limit": found.limit} if found.limit else {})
+        if "{cure}" not in kind.change:
+            return kind.change.format_map(fill)
+        cure = cure_of(self.choice, found.cures, found.setting, found.wanted)
+        return kind.otherwise.format_map(fill) if cure is None else kind.change.format_map(fill | {"cure": cure})
 
     def _repr_html_(self) -> str:
         content = base64.b64encode(self.figure().encoded()).decode()
@@ -107,16 +117,27 @@ def explain(folder: RunFolder, episodes: int | None = None) -> Explanation:
     seen = ObservationFilter.from_vector(checkpoint[OWN + "filter"])
     numbers = findings.numbers(columns, choice, played, seen)
     config = folder.read_config()
-    cores = config["provenance"].get("usable_cores") or config["provenance"]["cores"]
-    found = [*findings.in_settings(choice, columns, cores), *findings.in_numbers(numbers, choice)]
-    found += findings.in_log(columns, searches)
+    made = config["provenance"]
+    cores, one_machine = made.get("usable_cores") or made["cores"], made.get("one_machine", True)
+    found = [*findings.in_settings(choice, columns), *findings.in_numbers(numbers, choice)]
+    found += [*findings.in_log(columns, searches), *findings.of_ranks(columns, cores, one_machine)]
     found += findings.in_episodes(played, columns) if played is not None else []
     one = {each.key: each for each in reversed(found)}  # the first of each kind
     if "moves" in one and one["moves"].low in (one[key].low for key in ("max_kl", "step_size") if key in one):
         del one["moves"]  # that setting explains it
     ordered = tuple(one[key] for key in KINDS if key in one)
-    words = head(config, columns, few), ordered, limits(choice, columns, numbers) + slowest_rank(folder)
-    return Explanation(folder, *words, numbers, filled(folder, choice, numbers, cores))
+    working = working_ranks(choice, columns, cores if one_machine else None)
+    last = limits(choice, columns, numbers, working) + slowest_rank(folder)
+    fill = filled(folder, choice, numbers, working, cores if one_machine else None)
+    return Explanation(folder, choice, head(config, columns, few), ordered, last, numbers, fill)
+
+
+def working_ranks(choice: Choice, columns: dict[str, Array], cores: int | None) -> int:
+    """Return how many ranks of a run work, as train decides it without --oversubscribe; cores: None if unknown."""
+    ranks = int(columns["ranks"][-1])
+    if choice.asynchronous:
+        return ranks
+    return 1 if meets_too_often(choice.common) else min(ranks, cores or ranks)
 
 
 def affordable(columns: dict[str, Array]) -> int:
@@ -124,6 +145,8 @@ def affordable(columns: dict[str, Array]) -> int:
     each = float(columns["collect_s"].sum() / columns["env_steps"][-1])
     lengths = columns["mean_length"][np.isfinite(columns["mean_length"])]
     longest, typical = (lengths.max(), np.median(lengths)) if len(lengths) else (1_000.0, 1_000.0)
+    if findings.ended_part(columns) < 0.5:  # those that have not ended are longer; how long, nothing says
+        longest = max(longest, 10_000.0)
     wanted = min(max(EPISODES, STEPS_PLAYED / typical), MOST)
     many = int(min(wanted, SECONDS / max(each * longest, 1e-9)))
     return many if many >= LEAST else 0
@@ -135,35 +158,43 @@ def head(config: dict[str, Any], columns: dict[str, Array], episodes: int) -> st
     rise = (
         f"return {first:.4g} at first, {last:.4g} at the end" if np.isfinite(first) else "too few episodes for a trend"
     )
+    if (part := findings.ended_part(columns)) < 0.5:
+        rise += f" (of the episodes that ended, which have {part:.0%} of the steps)"
     updates = f"{int(columns['iteration'][-1]):,} updates, {int(columns['env_steps'][-1]):,} steps"
     rest = f"and {episodes} episodes played" if episodes else "no episodes were played: --episodes 20 plays some"
     return f"{title(config, columns['ranks'])}: {updates}, {rise}\nlooked at: log, settings, checkpoint, {rest}"
 
 
-def filled(folder: RunFolder, choice: Choice, numbers: Numbers, cores: int) -> dict[str, Any]:
-    """Return what is put into the words of findings: commands, and of each setting its default, or what else to try."""
+def filled(folder: RunFolder, choice: Choice, numbers: Numbers, working: int, cores: int | None) -> dict[str, Any]:
+    """Return what is put into the words of findings: commands, each as it is typed here, and numbers.
+
+    working: ranks of the run that work; the commands start as many. cores: of its machine, None if it had several.
+    """
     s, path, here = choice.common, os.path.relpath(folder.path), Path.cwd()
     names = [*again(s.env, "--env", here), *again(s.algorithm, "--algorithm", here)]
-    now, (tried, _) = choice.flat(), findings.tuned(choice)
-    for name, value in tried.items():
-        if isinstance(value, int | float) and value == now[name]:  # to set it once more would change nothing
-            tried[name] = 4 * value if name == "steps_per_update" else float(f"{value / 3:.2g}")
-    name = next((name for name in ("max_kl", "step_size") if name in tried), "seed")
-    pace, explore = f"{flag(name)} {tried[name]}", f"--initial-log-std {tried['initial_log_std']}"
-    return tried | {
-        "pace": pace,
-        "explore": pace if "evenness" in numbers else explore,  # choices have no deviation
-        "train": command("train", "--config", path, *names),
+
+    def train(ranks: int) -> str:
+        return command("train", "--config", path, *names, ranks=ranks)
+
+    more = 2 * working if cores is None else min(2 * working, cores)
+    more = min(more, s.num_envs) if s.segments and not choice.asynchronous else more
+    quicker = f"use more ranks, with a core each: {train(more)}"
+    return {
+        "train": train(working),
+        "all_cores": train(min(working, cores or working)),
+        "more_ranks": quicker if more > working else "make its step() faster, or use a machine with more cores",
+        "fewer": train(max(working // 2, 1)),
         "watch": command("watch", path, *names),
+        "evaluate": command("evaluate", path, "--sample", *names),
         "check": command("check", s.algorithm, "--env", s.env),
         "limit": f"{numbers.get('length', 0):.0f}",
         "size": numbers.get("reward", 1.0) or 1.0,
-        "cores": cores,
-        "more": 4 * s.total_steps,
+        "more": min(4 * s.total_steps, 10**15),
+        "other_seed": (s.seed + 1) % 2**63,
     }
 
 
-def limits(choice: Choice, columns: dict[str, Array], numbers: Numbers) -> str:
+def limits(choice: Choice, columns: dict[str, Array], numbers: Numbers, working: int) -> str:
     """Return what may limit a run: the noise of its steps, and its slowest phase with what more ranks would give.
 
     The latter is Amdahl's law on its own seconds: off by at most 25 % in 58 recorded pairs of runs on 1 and 2 ranks.
@@ -174,13 +205,13 @@ def limits(choice: Choice, columns: dict[str, Array], numbers: Numbers) -> str:
         half, more = columns["steps_per_update"][-1] * noise / (1 - noise), " or more" * (noise == 0.98)
         cure = f"; {half:,.0f} steps{more} per update would make it 50%" * (noise > 0.5)  # little noise limits nothing
         lines.append(f"noise: {noise:.0%}{more} of a step's predicted gain is chance{cure}")
-    ranks, total = int(columns["ranks"][-1]), float(columns["iteration_s"].sum())
+    total = float(columns["iteration_s"].sum())
     seconds = {phase: float(columns[f"{phase}_s"].sum()) for phase in PHASES}
     slowest = max(seconds, key=lambda phase: seconds[phase])
     text = f"time: {slowest} takes {seconds[slowest] / total:.0%}"
-    if not choice.asynchronous:
+    if not choice.asynchronous and not meets_too_often(choice.common):  # there more ranks would stay idle
         quicker = total / (total - seconds["collect"] / 2)
-        text += f"; {2 * ranks} ranks with a core each would be about {quicker:.2f} times as quick (within 25 %)"
+        text += f"; {2 * working} ranks with a core each would be about {quicker:.2f} times as quick (within 25 %)"
     return "\n".join([*lines, text])
 
 

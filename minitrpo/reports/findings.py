@@ -7,10 +7,9 @@ half of each; tests/tools/explained.py records them, plants faults, and counts w
 import csv
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,9 @@ from minitrpo.algorithms.options import flag
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
+from minitrpo.reports.cures import meanings, tuned, without_effect
 from minitrpo.reports.probe import AHEAD, Played
-from minitrpo.training.settings import Choice, Settings, presets
+from minitrpo.training.settings import Choice
 
 TABLE, USUAL = (Path(__file__).with_name(name) for name in ("findings.toml", "usual.csv"))
 Numbers = dict[str, float]
@@ -33,6 +33,9 @@ class Kind:
     does: str
     change: str
     low: str = ""  # what a value that is too low does, if that is another effect
+    cures: tuple[str, ...] = ()  # changes of settings, the best first, as in findings.toml; if the value is too low:
+    cures_if_low: tuple[str, ...] = ()
+    otherwise: str = "no option of this algorithm changes it: see how its updates are made"
     limits: dict[str, tuple[float, float, str]] = field(default_factory=dict)
 
 
@@ -47,13 +50,26 @@ FREE |= {"eval_every", "eval_episodes", "anneal_steps", "initial_log_std", "disc
 
 @dataclass(frozen=True)
 class Found:
-    """A finding: its kind's key, what was seen, what is usual, what undoes it if an option does, if it is too low."""
+    """A finding: its kind's key, what was seen, what is usual, the setting that is accused, if it is too low.
+
+    wanted: a value of this setting that undoes the finding, where it is not the default. limit: a time limit that was
+    seen, in steps.
+    """
 
     key: str
     seen: str
     usual: str
-    cure: str = ""
+    setting: str = ""
     low: bool = False
+    wanted: float | None = None
+    limit: int = 0
+
+    @property
+    def cures(self) -> tuple[str, ...]:
+        """Return the changes that undo it, the best first: of the accused setting, or else those of its kind."""
+        if self.setting:
+            return (f"{'larger' if self.low else 'smaller'} {self.setting}",)
+        return tuple(KINDS[self.key].cures_if_low if self.low else KINDS[self.key].cures)
 
 
 def numbers(columns: dict[str, Array], choice: Choice, played: Played | None, seen: ObservationFilter) -> Numbers:
@@ -80,12 +96,14 @@ def numbers(columns: dict[str, Array], choice: Choice, played: Played | None, se
     found["clipped"] = float(np.mean(np.abs(seen(f.observations)) >= seen.clip))
     if seen.count == 0:
         found |= of_observations(ObservationFilter.identity(spec.observation_size).merged(f.observations))
+    if found.get("constant", 1.0) < 1.0 and np.array_equal(f.observations, np.rint(f.observations)):
+        found["constant"] = 0.0  # a grid or a code: a wall, or a place that was never reached, is as it should be
     entropy = found.get("entropy", float("nan")) / spec.action_size
     if "entropy" in columns and not spec.discrete:
         found["grown"] = float(np.exp(entropy - columns["entropy"][0] / spec.action_size))
-    if spec.discrete:
+    if spec.discrete and spec.action_size > 1:
         found["evenness"] = entropy * spec.action_size / np.log(spec.action_size)
-    else:
+    if not spec.discrete:
         found["deviation"] = float(np.exp(entropy - 0.5 * np.log(2 * np.pi * np.e)))
         found["beyond"] = float(np.mean(np.abs(f.actions) >= 1.0))
     return found
@@ -126,14 +144,19 @@ def in_episodes(played: Played, columns: dict[str, Array]) -> Iterator[Found]:
     """Yield what is wrong with how the environment answers, rewards and ends, as far as its episodes show it."""
     f, answers, always = played.fragments, played.answers, "in all recorded healthy runs"
     n, typical = len(f.lengths), float(np.median(f.lengths))
-    if answers is None:
+    if played.spec.discrete and played.spec.action_size == 1:
+        yield Found("choice", "the action space has one element", "two or more")
+    elif not played.spec.discrete and np.all(played.spec.low >= played.spec.high):
+        seen = f"the lower bound of each entry is its upper bound; the first is {played.spec.low[0]:.3g}"
+        yield Found("choice", seen, "a lower bound is below the upper bound")
+    elif answers is None:
         yield Found("chance", "the same seed and actions gave other numbers", f"the same numbers {always}")
     else:
         if answers.deaf and np.ptp(f.rewards) > 0.0:
             yield Found("deaf", "four action sequences had the same rewards at the same steps", f"they differ {always}")
         elif answers.deaf and not np.nanstd(columns["mean_return"]) > 1e-9 * abs(f.returns[0]):
             yield Found("equal", f"each {f.returns[0]:.4g} in {f.lengths[0]} steps, for all actions", "they differ")
-        if answers.late:
+        if answers.late and np.ptp(f.observations, axis=0).any():  # what never changes is no late answer
             seen = f"another action changes none of the next {AHEAD} observations"
             if answers.late < AHEAD:
                 seen = f"another action changes the observation only {answers.late + 1} steps later"
@@ -141,9 +164,10 @@ def in_episodes(played: Played, columns: dict[str, Array]) -> Iterator[Found]:
         if answers.dearer > 0.9:
             yield Found("sign", "in one state a larger action has a larger reward", f"smaller, or the same, {always}")
         ended, most = f.terminated.mean() > 0.9, 1.1 * min(answers.ends, 100.0)
-        if ended and typical <= most and f.rewards.max() <= 0.0 and f.rewards.min() < 0.0:
-            seen = f"each step costs, and the task ends early, now after {typical:.0f} steps: failure is rewarded"
-            yield Found("sign", seen, "a task that can end early rewards every step")
+        early = np.isfinite(answers.ends) and ended and typical <= most  # random actions end it, too
+        if early and f.rewards.max() <= 0.0 and f.rewards.min() < 0.0:
+            seen = f"now after {typical:.0f} steps, with random actions after {answers.ends:.0f}"
+            yield Found("early", seen, "a task that ends with a failure rewards every step before it")
     cut = f.lengths[f.truncated]
     if len(np.unique(cut)) > 1:
         seen = f"{len(cut)} of {n} episodes were cut, after {cut.min()} to {cut.max()} steps"
@@ -151,7 +175,8 @@ def in_episodes(played: Played, columns: dict[str, Array]) -> Iterator[Found]:
     last = f.lengths[f.terminated]
     many = int(np.sum(last == last.max())) if len(last) else 0
     if many >= max(3, n / 4) and last.max() >= 20 and not f.truncated.any():
-        yield Found("end", f"{many} of {n} episodes end after {last.max()} steps, none is cut", f"cut there {always}")
+        seen = f"{many} of {n} episodes end after {last.max()} steps, none is cut"
+        yield Found("end", seen, f"cut there {always}", limit=int(last.max()))
     if typical < 5:
         yield Found("short", f"half of them within {typical:.0f} steps", "8 steps or more in recorded healthy runs")
     sizes, ends = np.sort(np.abs(f.rewards))[::-1], -f.rewards[f.last]  # what an end costs
@@ -162,55 +187,98 @@ def in_episodes(played: Played, columns: dict[str, Array]) -> Iterator[Found]:
     elif ends.sum() > 0.8 * sizes.sum() and np.median(ends) > 100 * common:
         seen = f"an end costs {np.median(ends):.3g}, {ends.sum() / sizes.sum():.0%} of all rewards"
         yield Found("event", seen, "an end costs no more than any step")
-    spec = played.spec
-    if not spec.discrete:
-        low, high = float(np.min(spec.low)), float(np.max(spec.high))
-        wide = not np.isfinite([low, high]).all() or max(abs(low), abs(high)) >= 50
-        if wide or np.any(spec.low >= spec.high):
-            yield Found("bounds", f"they are {low:.3g} and {high:.3g}", "-3 to 3 at most in recorded healthy runs")
+    yield from of_bounds(played)
 
 
-def in_settings(choice: Choice, columns: dict[str, Array], cores: int) -> Iterator[Found]:
+def of_bounds(played: Played) -> Iterator[Found]:
+    """Yield what is wrong with the bounds of continuous actions, of which there is more than one."""
+    spec, answers = played.spec, played.answers
+    if spec.discrete or np.all(spec.low >= spec.high):
+        return
+    low, high, same = float(np.min(spec.low)), float(np.max(spec.high)), int(np.sum(spec.low >= spec.high))
+    finite = "finite, and different actions have different effects, in all recorded healthy runs"
+    if same:
+        seen = f"{same} of {len(spec.low)} entries have an upper bound that is not above the lower bound"
+        yield Found("bounds", seen, "the upper bound is above the lower bound")
+    elif not np.isfinite([low, high]).all():
+        yield Found("bounds", f"they are {low:.3g} and {high:.3g}", finite)
+    elif answers is not None and answers.saturated > 0.9:
+        seen = f"they are {low:.3g} and {high:.3g}, and 40 % and 80 % of the way to a bound have the same effect"
+        yield Found("bounds", seen, finite)
+
+
+def in_settings(choice: Choice, columns: dict[str, Array]) -> Iterator[Found]:
     """Yield the settings that lie far outside the values of all presets, or do not fit the task."""
-    values, (defaults, allowed) = choice.flat(), tuned(choice)
+    values, (defaults, known), ours = choice.flat(), tuned(choice), meanings(choice)
+    idle = without_effect(choice)
     for name, default in defaults.items():
-        value, known = values[name], allowed[name]
-        if isinstance(default, str | bool) or name in FREE or name.startswith("adapt"):
+        value, left_out = values[name], name in idle or (name in ours and (name in FREE or name.startswith("adapt")))
+        if isinstance(default, str | bool) or left_out or not is_far(value, default, known[name], name in ours):
             continue
-        base = default or max(known) or (0.01 if name.startswith("entropy") else value)
-        if not base / FAR < value < base * FAR and not min(known) <= value <= max(known):
-            key, presets_have = OF_SETTINGS.get(name, "setting"), f"{min(known):g} to {max(known):g} in presets"
-            seen, cure = f"{flag(name)} is {value:g}", f"{flag(name)} {default:g}"
-            if name == "replay_size":
-                seen += f": the mean age of a drawn transition is {min(value, columns['env_steps'][-1]) / 2:,.0f} steps"
-            yield Found(key, seen, f"{default:g} by default, {presets_have}", cure, value <= base / FAR)
-    if (ranks := int(columns["ranks"][-1])) > cores:
-        yield Found("ranks", f"{ranks} ranks on {cores} cores", "a core for every rank")
+        key = OF_SETTINGS.get(name, "setting") if name in ours else "setting"
+        seen = f"{flag(name)} is {value:g}"
+        if name == "replay_size":
+            seen += f": the mean age of a drawn transition is {min(value, columns['env_steps'][-1]) / 2:,.0f} steps"
+        presets_have = f"{min(known[name]):g} to {max(known[name]):g} in presets"
+        yield Found(key, seen, f"{default:g} by default, {presets_have}", name, value < default)
     width = min(choice.common.hidden_sizes)
-    if width < 8:
-        yield Found("network", f"--hidden is {choice.common.hidden}", f"{defaults['hidden']}")
+    if width < min(8, *hidden_widths(defaults["hidden"])):
+        yield Found("network", f"--hidden is {choice.common.hidden}", f"{defaults['hidden']}", "hidden", low=True)
     log_std, default = choice.common.initial_log_std, defaults["initial_log_std"]
-    if abs(log_std - default) > 3.5:
+    if abs(log_std - default) > 3.5 and has_deviation(choice, columns):
         many = f"{default:g} by default, -2 to 0 in presets"
-        yield Found("exploration", f"--initial-log-std is {log_std:g}", many, low=log_std < default)
-    lengths = columns["mean_length"][np.isfinite(columns["mean_length"])]
-    if values.get("anneal", "none") != "none" and 0 < values["anneal_steps"] < 0.8 * columns["env_steps"][-1]:
+        yield Found("exploration", f"--initial-log-std is {log_std:g}", many, "initial_log_std", log_std < default)
+    anneals = {"anneal", "anneal_steps"} <= ours and values["anneal"] != "none"
+    if anneals and 0 < values["anneal_steps"] < 0.8 * columns["env_steps"][-1]:
         yield Found("schedule", f"after {values['anneal_steps']:,} steps", "at the end of the run")
-    if "discount" in values and len(lengths):
-        ahead, longest = 1 / max(1 - values["discount"], 1e-9), float(lengths.max())
-        if ahead < min(4.0, longest / 3) or (values["discount"] > 0.995 and ahead > 15 * longest):
-            seen = f"{values['discount']:g} looks {ahead:.3g} steps ahead, and episodes have {longest:.0f} at most"
-            yield Found("discount", seen, f"{defaults['discount']:g}", low=ahead < min(4.0, longest / 3))
+    lengths = columns["mean_length"][np.isfinite(columns["mean_length"])]
+    if "discount" in ours and len(lengths) and ended_part(columns) >= 0.5:
+        value, longest = values["discount"], float(lengths.max())
+        ahead = 1 / max(1 - value, 1e-9)
+        low = ahead < min(4.0, longest / 3)
+        if low or (value > 0.995 and ahead > 15 * longest):
+            seen = f"{value:g} looks {ahead:.3g} steps ahead, and episodes have {longest:.0f} at most"
+            as_long = 1 - float(f"{1 / max(longest, 2.0):.2g}")  # it looks as far ahead as an episode goes on
+            default = defaults["discount"]
+            better = default if (default > value if low else default < value) else as_long
+            yield Found("discount", seen, f"{defaults['discount']:g}", "discount", low, better)
 
 
-def tuned(choice: Choice) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Return the default settings of a member in its environment, and the values of each in all its presets."""
-    values = {f.name: f.default for kind in (Settings, choice.algorithm.Settings) for f in fields(kind)}
-    known, named = {name: [value] for name, value in values.items()}, presets(choice.algorithm)
-    for given in (given for preset in named.values() for given in (preset.values, *preset.by_env.values())):
-        for name, value in given.items():
-            known[name].append(value)
-    return values | named["default"].values | named["default"].by_env.get(choice.common.env, {}), known
+def of_ranks(columns: dict[str, Array], cores: int, one_machine: bool) -> Iterator[Found]:
+    """Yield whether a run had more ranks than its machine has cores; of several machines the cores are not known."""
+    if one_machine and (ranks := int(columns["ranks"][-1])) > cores:
+        yield Found("ranks", f"{ranks} ranks on {cores} cores", "a core for every rank")
+
+
+def is_far(value: float, default: float, known: list[float], ours: bool) -> bool:
+    """Return whether a value is FAR times its default or more, or that part of it, and outside of all presets.
+
+    A default of 0 has no size: then the largest value of the presets has. Only of a positive default another value can
+    be a small part: near a default of -1 lies 0, too. ours: whether the meaning of the setting is known.
+    """
+    if min(known) <= value <= max(known):
+        return False
+    size = abs(default) or max(map(abs, known)) or (0.01 if ours else 0.0)
+    return size > 0 and (abs(value) >= FAR * size or (default > 0 and value <= size / FAR))
+
+
+def hidden_widths(text: str) -> list[int]:
+    """Return the widths of hidden layers, such as 64,64."""
+    return [int(width) for width in text.split(",")]
+
+
+def has_deviation(choice: Choice, columns: dict[str, Array]) -> bool:
+    """Return whether a run draws actions with --initial-log-std: by the entropy of the first row, where it was logged.
+
+    A Gaussian with this deviation has an entropy of the same sign and size for each entry; discrete actions have the
+    logarithm of their number at most.
+    """
+    if "initial_log_std" in without_effect(choice):
+        return False
+    if "entropy" not in columns or not np.isfinite(columns["entropy"][0]):
+        return True
+    expected, logged = choice.common.initial_log_std + 0.5 * np.log(2 * np.pi * np.e), columns["entropy"][0]
+    return bool(expected * logged > 0 and abs(logged) > 0.5 * abs(expected))
 
 
 def in_log(columns: dict[str, Array], searches: list[str]) -> Iterator[Found]:
@@ -219,7 +287,11 @@ def in_log(columns: dict[str, Array], searches: list[str]) -> Iterator[Found]:
     searches: how they ended. The returns in the last fifth of the rows are compared with those in the first.
     """
     (first, last), z = ends_of(columns)
-    if np.isfinite(z) and z < 2:
+    part = ended_part(columns)
+    if np.isfinite(z) and z < 2 and part < 0.5:
+        seen = f"the {columns['episodes'].sum():,.0f} episodes in the log have {part:.0%} of the steps"
+        yield Found("unfinished", seen, "nearly all steps")
+    elif np.isfinite(z) and z < 2:
         seen = f"{first:.4g} in the first fifth, {last:.4g} in the last, {z:+.1f} standard errors"
         yield Found("fall" if z < -4 else "flat", seen, "a rise of more than 2 standard errors")
     refused = [word for word in searches if word != "accepted"]
@@ -245,3 +317,16 @@ def ends_of(columns: dict[str, Array]) -> tuple[tuple[float, float], float]:
     apart = float(last.mean() - first.mean())
     z = apart / error if error > 0 else np.sign(apart) * 99.0
     return (float(first.mean()), float(last.mean())), float(z)
+
+
+def ended_part(columns: dict[str, Array]) -> float:
+    """Return the part of the steps that the episodes in the log have, of the run and of its last half, the smaller.
+
+    The rest was played in episodes that had not ended; these are long, and may be better or worse than those that had.
+    """
+    ended = np.nancumsum(columns["episodes"] * columns["mean_length"])
+    middle = len(ended) // 2
+    parts = [ended[-1] / columns["env_steps"][-1]]
+    if middle:
+        parts.append((ended[-1] - ended[middle - 1]) / (columns["env_steps"][-1] - columns["env_steps"][middle - 1]))
+    return float(min(parts))

@@ -18,6 +18,7 @@ from minitrpo.reports.trained import TrainedPolicy
 
 MOMENTS, AHEAD = 12, 5  # how many are reached twice and more; steps that are looked at from there on
 SIZES = (0.0, 0.4, 0.8)  # of the actions that are tried there, as a part of their bounds
+BEHIND = -1.0  # one more, on the other side
 LONGEST = 300  # steps of an episode of random actions
 
 
@@ -25,8 +26,9 @@ LONGEST = 300  # steps of an episode of random actions
 class Answers:
     """What an environment answers to other actions in the same moment; None: it does not repeat itself."""
 
-    late: int | None  # steps from an action to the first observation that it changes; 0: the next one; AHEAD: none
+    late: int | None  # steps from an action to the first observation that it changes; 0: the next; AHEAD: none; None: ?
     dearer: float  # in which part of the moments a larger action has the larger reward at once; NaN: it has no size
+    saturated: float  # in which part two sizes of an action have the same effects, and others have not; NaN: unknown
     deaf: bool  # whether rewards and ends were the same, whatever was done
     ends: float  # steps after which random actions end the task, median; infinite: they do not
 
@@ -78,25 +80,39 @@ def asked(envs: VectorEnv, played: Fragments) -> Answers:
     """Return what the environment answers to other actions in the same moments."""
     spec, rng = envs.spec, np.random.default_rng(0)
     longest = int(min(np.median(played.lengths), 50))
-    lags, dearer = [AHEAD], []
+    lags, dearer, saturated = [], [], []
     for moment in range(MOMENTS):
         before = int(rng.integers(longest))
         actions = spec.random_actions(np.random.default_rng(moment), before + 1 + AHEAD)
-        kinds = range(min(spec.action_size, 3)) if spec.discrete else SIZES
+        kinds = range(min(spec.action_size, 3)) if spec.discrete else (*SIZES, BEHIND)
         way = np.sign(actions[before])  # of continuous ones
         tried = []
         for kind in kinds:
             actions[before] = kind if spec.discrete else kind * way
             tried.append(followed(envs, moment, actions))
-        if min(len(rewards) for _, rewards, _ in tried) < before + 1:
-            continue  # the episode ended before that
         common = min(len(rewards) for _, rewards, _ in tried)
+        if common < before + 1 or len(tried) < 2:
+            continue  # the episode ended before that, or there is nothing else to do
         apart = [np.any(seen[before:common] != tried[0][0][before:common], axis=1) for seen, _, _ in tried[1:]]
         changed = np.flatnonzero(np.any(apart, axis=0))
-        lags.append(int(changed[0]) if len(changed) else AHEAD)
+        if len(changed) or common == before + 1 + AHEAD:  # an episode that ends sooner does not show what comes later
+            lags.append(int(changed[0]) if len(changed) else AHEAD)
         if not spec.discrete:
-            dearer.append(bool(np.all(np.diff([rewards[before] for _, rewards, _ in tried]) > 0)))
-    return Answers(min(lags), float(np.mean(dearer)) if dearer else float("nan"), *is_deaf(envs, played))
+            sizes = [rewards[before] for _, rewards, _ in tried[: len(SIZES)]]
+            dearer.append(bool(np.all(np.diff(sizes) > 0)))
+            saturated.append(same(tried[1], tried[2]) and len(changed) > 0)
+    whole = "int" in spec.action_dtype  # they are rounded, so two sizes may be one action
+    return Answers(
+        min(lags) if lags else None,
+        float(np.mean(dearer)) if dearer else float("nan"),
+        float(np.mean(saturated)) if saturated and not whole else float("nan"),
+        *is_deaf(envs, played),
+    )
+
+
+def same(one: tuple[Array, Array, bool], other: tuple[Array, Array, bool]) -> bool:
+    """Return whether two ways to go on had the same observations and rewards."""
+    return np.array_equal(one[0], other[0]) and np.array_equal(one[1], other[1])
 
 
 def is_deaf(envs: VectorEnv, played: Fragments) -> tuple[bool, float]:

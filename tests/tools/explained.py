@@ -106,11 +106,12 @@ def paid(change):
     return lambda env: TransformReward(env, change)
 
 
-# Each fault: the finding that names it, its tasks, and what it makes of an environment, or what is set
+# Each fault: the finding that names it, or several of which one does, its tasks, and what is made of an environment or
+# set
 FAULTS = {
     "reward 1e4": ("reward", MANY, paid(lambda r: 1e4 * r)),
     "reward 1e-6": ("reward", MANY, paid(lambda r: 1e-6 * r)),
-    "reward turned": ("sign", MANY, paid(lambda r: -r)),
+    "reward turned": ("sign early", MANY, paid(lambda r: -r)),
     "observations 1e-6": ("scale", MANY, seen(lambda o: 1e-6 * o)),
     "entry 1e6": ("scale", MANY, seen(lambda o: entries(o, 1, lambda part: 1e6 * part))),
     "constant entries": ("constant", MANY, seen(lambda o: entries(o, (len(o) + 1) // 2, lambda part: 0 * part + 3))),
@@ -211,7 +212,7 @@ def count(place, seeds):
     hits, healthy = {}, Counter()
     for fault, told, said in explained(place, seeds):
         if fault:
-            hits.setdefault(fault, []).append(FAULTS[fault][0] in said.kinds[:2])
+            hits.setdefault(fault, []).append(bool({*FAULTS[fault][0].split()} & {*said.kinds[:2]}))
         else:
             healthy[(said.kinds or ["no fault found"])[0]] += 1
             print(told, said.found[:2])

@@ -1,5 +1,6 @@
 """What made a result, and how a command is typed so that it can be typed again from here."""
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -25,7 +26,10 @@ def test_the_launcher_finds_the_environment_and_what_is_said_to_type_begins_with
 
 @pytest.fixture
 def started(tmp_path, monkeypatch):
-    """Make this process look as if it had been started by these words, in a new folder."""
+    """Make this process look as if it had been started by these words, in a new folder and without ./run."""
+    monkeypatch.delenv("MINITRPO_RUN", raising=False)
+    monkeypatch.setenv("PWD", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 
     def start(*words, module=None):
         monkeypatch.chdir(tmp_path)
@@ -73,5 +77,60 @@ def test_what_made_a_result_and_without_a_script_of_ours_what_to_type(words, mod
     assert "no-such-package" not in alone["versions"]
     if not typed.startswith("python mpi_scripts"):
         resume = command("train", "--resume", "my run", ranks=8)
-        assert resume == "mpiexec -n 8 python -m minitrpo train --resume 'my run'"
+        assert resume.startswith("mpiexec -n 8 ")
+        assert resume.endswith("minitrpo train --resume 'my run'")
+        assert ("python" in resume) == (words[0] != "/bin/minitrpo"), "as it was typed"
         assert program("train") == "minitrpo train"
+
+
+def executable(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("name", ["train", "evaluate", "explain", "check", "watch"])
+@pytest.mark.parametrize("way", ["./run", "activated", "only python3", "not activated", "minitrpo", "path to minitrpo"])
+def test_what_is_said_to_type_names_programs_that_the_shell_finds(way, name, started, tmp_path, monkeypatch):
+    """Its words are the programs of the environment that runs this, wherever another Python is first on the path."""
+    other, place = tmp_path / "usr" / "bin", tmp_path / ".venv" / "bin"
+    for program_name in ("python3", "mpiexec", "minitrpo"):
+        executable(place / program_name)
+    executable(other / "python")
+    if way != "only python3":
+        executable(place / "python")
+    on_path = way not in ("not activated", "path to minitrpo")
+    monkeypatch.setenv("PATH", f"{place}:{other}" if on_path else str(other))
+    monkeypatch.setattr(sys, "executable", str(place / "python3"))
+    if "minitrpo" in way:
+        started(place / "minitrpo" if on_path else ".venv/bin/minitrpo", name)
+    else:
+        started("x/__main__.py", name, module="minitrpo.__main__")
+    if way == "./run":
+        executable(tmp_path / "run")
+        monkeypatch.setenv("MINITRPO_RUN", "./run")
+    first, *rest = shlex.split(command(name, "x", ranks=2))
+    if way == "./run":
+        assert first == "./run"
+        first, *rest = rest
+    assert tmp_path / (shutil.which(first) or first) == place / "mpiexec"
+    assert rest[:2] == ["-n", "2"]
+    ours = tmp_path / (shutil.which(rest[2]) or rest[2])
+    assert ours.parent == place
+    assert rest[3:] == [*([] if "minitrpo" in way else ["-m", "minitrpo"]), name, "x"]
+
+
+def test_a_kernel_in_another_folder_still_finds_the_launcher(started, tmp_path, monkeypatch):
+    executable(tmp_path / "run")
+    started("/lib/ipykernel_launcher.py", module="ipykernel_launcher")
+    monkeypatch.setenv("PWD", str(tmp_path))
+    monkeypatch.setenv("MINITRPO_RUN", "./run")
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.chdir(tmp_path / "notebooks")
+    assert shlex.split(command("train"))[0] == "../run"
+
+
+def test_a_script_without_a_neighbour_of_a_name_says_how_the_command_is_typed(started):
+    started("mpi_scripts/train.py")
+    assert "-m minitrpo evaluate" in command("evaluate", "x")
