@@ -104,9 +104,22 @@ def report(result: MpiResult, fails: bool) -> None:
 
 
 def show_messages(result: MpiResult | None = None) -> None:
-    """Draw the space-time diagram of a result, of the last cell's program without one."""
+    """Draw the messages of a program as a space-time diagram.
+
+    Args:
+        result: what run_mpi has returned; without it, the program of the last %%mpi cell is drawn.
+
+    Raises:
+        BadInput: if no program has run yet.
+
+    """
+    from IPython.display import display
+
+    from minitrpo.course.mpi.diagram import draw  # which loads matplotlib
+
     if result is None and not _last:
         raise BadInput("show_messages() draws the program of the last %%mpi cell, and none has run yet")
+    display(draw((result or _last[0]).state))
 
 
 def load_ipython_extension(shell: Any) -> None:

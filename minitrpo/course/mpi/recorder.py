@@ -502,9 +502,10 @@ def line_of(error: BaseException) -> int | None:
 
 def end_by(error: BaseException) -> None:
     """Write down by which exception the program ended, and end the job."""
-    of_mpi = isinstance(error, MPI.Exception)
-    kind, text = ("MPI.Exception", error.error_string) if of_mpi else (type(error).__name__, str(error))
-    recorder.write("raised", line=line_of(error), type=kind, text=text[-2000:])
+    kind, text = type(error).__name__, str(error)
+    if isinstance(error, MPI.Exception):
+        kind, text = "MPI.Exception", MPI.Exception.Get_error_string(error)
+    recorder.write("raised", line=line_of(error), type=kind, text=text[:4000])
     time.sleep(TOGETHER_S)
     MPI.COMM_WORLD.Abort(1)
 
@@ -520,6 +521,7 @@ def main(folder: Path) -> None:
         faulthandler.register(signal.SIGUSR1, where, all_threads=True)
     sys.argv, sys.path[0] = [job["program"]], os.getcwd()
     sys.stdout, sys.stderr = Printed(recorder, "stdout", 1), Printed(recorder, "stderr", 2)
+    MPI.COMM_WORLD.Barrier()  # Python starts at different times; the program begins on all ranks together
     install()
     try:
         run(job, folder)
