@@ -42,18 +42,13 @@ class Finding:
 
 def wanted_ranks(state: State, call: Call) -> set[int]:
     """Return for which ranks a call waits: they would have to make a call that they have not made."""
-    if call.collective:
-        assert call.comm is not None
-        assert call.order is not None
-        there = state.arrived_at(call.comm, call.order).values()
-        same = {other.rank for other in there if (other.name, other.root) == (call.name, call.root)}
-        return set(state.members[call.comm]) - same
     if call.requests is not None:
-        asked = [
-            state.by_number[call.rank, number] for number in call.requests if (call.rank, number) in state.by_number
-        ]
-        return set().union(*(partners(state, one) for one in asked if not complete(state, one)), set())
-    return partners(state, call)
+        return {rank for one in unfinished(state, call) for rank in wanted_ranks(state, one)}
+    if not call.collective:
+        return partners(state, call)
+    there = state.arrived_at(call.comm or "", call.order or 0).values()
+    same = {other.rank for other in there if (other.name, other.root) == (call.name, call.root)}
+    return set(state.members[call.comm or ""]) - same
 
 
 def partners(state: State, call: Call) -> set[int]:
@@ -76,24 +71,22 @@ def unfinished(state: State, call: Call) -> list[Call]:
 
 
 def complete(state: State, call: Call) -> bool:
-    """Return whether the message of an isend or irecv has reached its destination."""
+    """Return whether what an immediate call has begun, such as isend, irecv or Ibarrier, is complete."""
+    if call.collective:
+        return not wanted_ranks(state, call)
     if call.sends:
         return all(message.send is not call for message in state.open_sends)
-    return any(got[0] == call.number for other in state.calls if other.rank == call.rank for got in other.got)
+    return (call.rank, call.number) in state.complete
 
 
 def can_end(state: State, call: Call) -> bool:
     """Return whether a call that waits may end although no rank makes another call; True if that is not known."""
-    if call.collective:
-        return not wanted_ranks(state, call)
     if call.requests is not None:
         asked = [state.by_number.get((call.rank, number)) for number in call.requests]
-        if any(one is None or not (one.sends or one.receives) for one in asked):
-            return True
-        free = [complete(state, one) or not partners(state, one) for one in asked if one is not None]
-        return any(free) if "any" in call.name or "some" in call.name else all(free)
-    if call.sends or call.receives or call.probe:
-        return not partners(state, call)
+        free = [one is None or complete(state, one) or not wanted_ranks(state, one) for one in asked]
+        return all(free) if needs_all(call) else any(free)
+    if call.collective or call.sends or call.receives or call.probe:
+        return not wanted_ranks(state, call)
     return True  # a window
 
 
@@ -140,21 +133,21 @@ def lines(*calls: Call | None) -> tuple[int, ...]:
 
 def purpose(state: State, call: Call) -> str:
     """Return what would end the wait of a call."""
+    if call.requests is None:
+        return simple_purpose(state, call)
+    still = unfinished(state, call)
+    if not still:
+        return "waits for its requests"
+    return f"waits for `{still[0].text}` of line {still[0].line}, which {simple_purpose(state, still[0])}"
+
+
+def simple_purpose(state: State, call: Call) -> str:
+    """Return what would end the wait of a call that has no requests."""
     if call.collective:
         missing = wanted_ranks(state, call)
         if not missing:
             return "waits for data, although all ranks have begun this call"
         return f"waits until {names(missing)} {'make' if len(missing) > 1 else 'makes'} the same call"
-    if call.requests is not None:
-        still = unfinished(state, call)
-        if not still:
-            return "waits for its requests"
-        return f"waits for `{still[0].text}` of line {still[0].line}, which {simple_purpose(state, still[0])}"
-    return simple_purpose(state, call)
-
-
-def simple_purpose(state: State, call: Call) -> str:
-    """Return what would end the wait of a call that sends or receives."""
     if call.receives or call.probe:
         source = "any rank" if call.source is None else f"rank {call.source}"
         if call.source == call.rank:
@@ -178,6 +171,9 @@ def where(state: State, program: Program, places: dict[int, int]) -> list[Findin
             found.append(
                 Finding("where", (rank,), (), f"rank {rank} has come to the end of the program{after(state, rank)}.")
             )
+        elif rank in state.full and rank in places:
+            text = f"rank {rank}, line {places[rank]}: `{program.line(places[rank])}`."
+            found.append(Finding("where", (rank,), (places[rank],), text))
         elif rank not in places:
             found.append(Finding("where", (rank,), (), f"rank {rank} has not begun its program."))
     return found
@@ -205,7 +201,7 @@ def explain(state: State, program: Program, places: dict[int, int]) -> list[Find
     """
     found = list(raised(state, program))
     if state.full:
-        text = f"{names(state.full)} made so many MPI calls that not all are written down."
+        text = f"{names(state.full)} made MPI calls that are not written down, so that the cause is not known."
         found.append(Finding("calls", tuple(state.full), (), capital(text)))
     else:
         found += [*selves(state), *collectives(state), *near_misses(state), *ended(state), *cycles(state)]
@@ -219,7 +215,7 @@ def explain(state: State, program: Program, places: dict[int, int]) -> list[Find
 
 def computing(state: State, program: Program, places: dict[int, int]) -> Iterable[Finding]:
     """Find ranks that are in no MPI call."""
-    for rank in sorted(places.keys() - state.now.keys() - state.finished.keys()):
+    for rank in sorted(places.keys() - state.now.keys() - state.finished.keys() - state.full):
         line = places[rank]
         loop = program.loop_around(line)
         inside = f", in the loop of line {loop}, `{program.line(loop)}`," if loop is not None else ""
@@ -230,7 +226,7 @@ def computing(state: State, program: Program, places: dict[int, int]) -> Iterabl
 def selves(state: State) -> Iterable[Finding]:
     """Find ranks that wait for themselves."""
     for call in state.now.values():
-        if call.rank in (call.source, call.dest) and partners(state, call) == {call.rank}:
+        if wanted_ranks(state, call) == {call.rank}:
             text = f"Rank {call.rank} waits for itself in line {call.line}: "
             text += "it cannot make the other call as long as it waits."
             yield Finding("self", (call.rank,), lines(call), text)
@@ -249,13 +245,13 @@ def collectives(state: State) -> Iterable[Finding]:
     """Find the first turn at which ranks made different collective calls, or named different roots."""
     for there in turns(state):
         one = there[min(there)]
-        other = next((call for call in there.values() if call.name != one.name), None)
+        other = next((there[rank] for rank in sorted(there) if there[rank].name != one.name), None)
         if other is not None:
             text = f"Rank {one.rank} is in `{one.text}` (line {one.line}) where rank {other.rank} is in `{other.text}` "
             text += f"(line {other.line}): all ranks must make the same collective calls in the same order."
             yield Finding("collectives", (one.rank, other.rank), lines(one, other), text)
             return
-        other = next((call for call in there.values() if call.root != one.root), None)
+        other = next((there[rank] for rank in sorted(there) if there[rank].root != one.root), None)
         if other is not None:
             text = f"For rank {one.rank} the root of {one.name} is rank {one.root} (line {one.line}), for rank "
             text += f"{other.rank} it is rank {other.root} (line {other.line}): all ranks must name the same root."

@@ -58,6 +58,8 @@ def run_cell(line: str, cell: str, variables: dict[str, Any]) -> None:
         result = run_mpi(source, chosen.n, timeout=chosen.timeout, show_line=shown.line)
     except (BadInput, JobFailed, OSError) as error:
         raise MpiProgramFailed(str(error)) from None
+    except KeyboardInterrupt:
+        raise MpiProgramFailed("interrupted: all ranks were ended") from None
     shown.close(result)
     _last[:] = [result]
     if chosen.show:

@@ -12,7 +12,7 @@ from typing import Any
 
 from minitrpo.course.mpi.program import Program
 
-BLOCKING_PROBES = ("probe", "Probe", "mprobe", "Mprobe")
+BLOCKING_PROBES = ("probe", "Probe")
 
 
 @dataclass(frozen=True)
@@ -209,15 +209,20 @@ class State:
         return [message for message in self.messages if message.receive is None]
 
     @cached_property
+    def complete(self) -> set[tuple[int, int]]:
+        """Return (rank, number) of the calls that asked for a message and have it."""
+        return {(call.rank, got[0]) for call in self.calls for got in call.got}
+
+    @cached_property
     def matches(self) -> dict[tuple[int, int], Call]:
         """Return {call: its partner} for sends and receives that fit, but of which no end was written down.
 
         MPI gives a message to the first receive that fits it, in the order in which the receives were made.
         """
-        free, complete = list(self.open_sends), {(call.rank, got[0]) for call in self.calls for got in call.got}
+        free = list(self.open_sends)
         found: dict[tuple[int, int], Call] = {}
         for call in self.calls:
-            if not (call.receives or call.probe) or call.failed or (call.rank, call.number) in complete:
+            if not (call.receives or call.probe) or call.failed or (call.rank, call.number) in self.complete:
                 continue
             if not call.immediate and call.end is not None:
                 continue

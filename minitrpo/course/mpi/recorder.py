@@ -21,6 +21,7 @@ import inspect
 import io
 import itertools
 import json
+import operator
 import os
 import pickle
 import signal
@@ -42,9 +43,11 @@ TOGETHER_S = 0.3  # a rank that raises waits so long before it ends the job: mos
 # The methods of a communicator that are written down, and of a window those that may wait
 NAMES = {
     "send": "send bsend ssend isend ibsend issend Send Bsend Ssend Rsend Isend Ibsend Issend Irsend",
-    "receive": "recv Recv irecv Irecv",
+    "receive": "recv Recv irecv Irecv mprobe Mprobe",
     "both": "sendrecv Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace",
-    "probe": "probe Probe mprobe Mprobe",
+    "probe": "probe Probe",
+    "perhaps": "improbe Improbe",
+    "unknown": "Recv_init Precv_init Create_group",
     "child": "Dup Clone Split Split_type Create Create_cart Create_graph Create_dist_graph_adjacent",
     "collective": """
         barrier bcast gather scatter allgather alltoall reduce allreduce scan exscan
@@ -56,6 +59,7 @@ NAMES = {
     "window": "Lock Lock_all Unlock Unlock_all Flush Flush_all Start Complete Wait Fence Free",
     "new window": "Allocate Allocate_shared Create Create_dynamic",
     "many requests": "waitall Waitall waitany Waitany waitsome Waitsome",
+    "tests of many": "testall Testall testany Testany testsome Testsome",
 }
 METHODS = {kind: names.split() for kind, names in NAMES.items()}
 
@@ -64,9 +68,8 @@ class Recorder:
     """What one rank writes down."""
 
     def __init__(self, folder: Path, rank: int, program: str) -> None:
-        self.program = program
+        self.rank, self.program = rank, program
         self.numbers = itertools.count()
-        self.calls = 0
         self.current = -1  # the number of the call that is about to pickle
         self.places: dict[tuple[CodeType, int], list[int | None]] = {}
         self.file = os.open(folder / f"rank{rank}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -158,6 +161,8 @@ class Printed(io.TextIOBase):
 
 
 recorder: Recorder
+exit_at_once = os._exit  # which `install` replaces
+Request: Any = MPI.Request  # the class of mpi4py itself, of which its calls return objects
 
 
 def nbytes(buffer: Any) -> int | None:
@@ -174,9 +179,17 @@ def world_rank(comm: Any, peer: Any) -> int | None:
     """Return a rank of a communicator as a rank of COMM_WORLD, None for any rank; -1 is no process at all."""
     if peer == MPI.ANY_SOURCE:
         return None
-    members = known(comm)[1]
+    members, number = known(comm)[1], whole(peer)
     # MPI itself refuses a rank that is not there, so that here any number will do.
-    return members[peer] if isinstance(peer, int) and 0 <= peer < len(members) else -1
+    return members[number] if number is not None and 0 <= number < len(members) else -1
+
+
+def whole(value: Any) -> int | None:
+    """Return a whole number, of numpy too, as one of Python; None for anything else, which MPI refuses."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
 
 
 def known(comm: Any) -> tuple[str, list[int]]:
@@ -212,13 +225,13 @@ def argument_reader(method: Any) -> Callable[[tuple[Any, ...], dict[str, Any]], 
 def sent(comm: Any, a: dict[str, Any]) -> list[int | None]:
     """Return [destination, tag, bytes] of a call that sends."""
     buffer = next((a[name] for name in ("buf", "sendbuf") if name in a), None)
-    return [world_rank(comm, a.get("dest")), a.get("tag", a.get("sendtag")), nbytes(buffer)]
+    return [world_rank(comm, a.get("dest")), whole(a.get("tag", a.get("sendtag"))), nbytes(buffer)]
 
 
 def wanted(comm: Any, a: dict[str, Any]) -> list[int | None]:
     """Return [source, tag] of a call that receives; None stands for any."""
     tag = a.get("recvtag", a.get("tag"))
-    return [world_rank(comm, a["source"]), None if tag == MPI.ANY_TAG else tag]
+    return [world_rank(comm, a["source"]), None if tag == MPI.ANY_TAG else whole(tag)]
 
 
 def received(comm: Any, number: int, status: Any) -> list[int | None]:
@@ -232,11 +245,14 @@ def point_to_point(base: type, name: str) -> Callable[..., Any]:
     read = argument_reader(original)
     kind = next(kind for kind, names in METHODS.items() if name in names)
     sends, receives = kind in ("send", "both"), kind in ("receive", "both", "probe")
-    has_status = "status" in parameters(original)[0]
+    names = set(parameters(original)[0])
+    has_status = "status" in names
     immediate = name[0] in "iI"
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         a = read(args, kwargs)
+        if not names.issuperset(a) or len(args) > len(names):
+            return original(self, *args, **kwargs)  # which says what is wrong with these arguments
         entries: dict[str, Any] = {"comm": known(self)[0]}
         if sends and "dest" in a:
             entries["send"] = sent(self, a)
@@ -279,7 +295,7 @@ def collective(base: type, name: str) -> Callable[..., Any]:
         if name in METHODS["child"]:
             value = child(self, value)
         recorder.done(number, [])
-        return with_number(value, self, number, False) if isinstance(value, MPI.Request) else value
+        return with_number(value, self, number, False) if isinstance(value, Request) else value
 
     return method
 
@@ -377,6 +393,57 @@ def wait_for_many(name: str) -> Callable[..., Any]:
     return method
 
 
+def perhaps(base: type, name: str) -> Callable[..., Any]:
+    """Return improbe, which receives a message if there is one; only if so, this is written down."""
+    original = getattr(base, name)
+    read = argument_reader(original)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        a = read(args, kwargs)
+        status = a["status"] = a["status"] or MPI.Status()
+        value = original(self, **a)
+        if value is not None:
+            number = recorder.begin(name, comm=known(self)[0], recv=wanted(self, a))
+            recorder.done(number, [received(self, number, status)])
+        return value
+
+    return method
+
+
+def unknown(base: type, name: str) -> Callable[..., Any]:
+    """Return a method whose messages are not written down, which the record then says."""
+    original = getattr(base, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder.write("full")
+        return original(self, *args, **kwargs)
+
+    return method
+
+
+def tests_of_many(name: str) -> Callable[..., Any]:
+    """Return the class method that looks whether requests are complete; only if some are, this is written down."""
+    original = getattr(MPI.Request, name)
+
+    def method(cls: type, requests: Any, statuses: Any = None) -> Any:
+        requests = list(requests)
+        found = statuses or (MPI.Status() if name.endswith("any") else [MPI.Status() for _ in requests])
+        value = original(requests, found)
+        first = value[0] if isinstance(value, tuple) else value
+        if name.endswith("all"):
+            complete = list(range(len(requests))) if first else []
+        elif name.endswith("any"):
+            complete, found = [first] if value[1] and 0 <= first < len(requests) else [], [found]
+        else:
+            complete = list(first or [])
+        if complete:
+            number = recorder.begin(name, requests=numbers_of(requests))
+            recorder.done(number, finished([requests[index] for index in complete], found[: len(complete)]))
+        return value
+
+    return method
+
+
 def window(name: str) -> Callable[..., Any]:
     """Return a method of a window that may wait."""
     original = getattr(MPI.Win, name)
@@ -420,7 +487,24 @@ def methods(base: type) -> dict[str, Any]:
     """Return all methods of a communicator that are written down."""
     between = [name for kind in ("send", "receive", "both", "probe") for name in METHODS[kind] if hasattr(base, name)]
     together = [name for kind in ("collective", "child") for name in METHODS[kind] if hasattr(base, name)]
-    return {name: point_to_point(base, name) for name in between} | {name: collective(base, name) for name in together}
+    found = {name: point_to_point(base, name) for name in between} | {name: collective(base, name) for name in together}
+    found |= {name: perhaps(base, name) for name in METHODS["perhaps"]}
+    found |= {name: unknown(base, name) for name in METHODS["unknown"] if hasattr(base, name)}
+    return found | {"Abort": abort}
+
+
+def abort(self: Any, errorcode: int = 0) -> NoReturn:
+    """End all ranks, and write down which rank has done so."""
+    text = f"this rank ended all ranks, with exit code {errorcode}"
+    recorder.write("raised", line=recorder.place()[0], type="Abort", text=text)
+    end_job(errorcode)
+
+
+def end_job(code: int) -> NoReturn:
+    """End all ranks."""
+    if not MPI.Is_finalized():
+        MPI.Comm.Abort(MPI.COMM_WORLD, code)
+    exit_at_once(code)
 
 
 RecordedComm: Any = type("RecordedComm", (MPI.Intracomm,), methods(MPI.Intracomm))
@@ -430,10 +514,8 @@ RecordedRequest: Any = type(
     (MPI.Request,),
     {name: wait(name) for name in ("wait", "Wait")}
     | {name: test(name) for name in ("test", "Test")}
-    | {
-        name: classmethod(wait_for_many(name))
-        for name in ["waitall", "Waitall", "waitany", "Waitany", "waitsome", "Waitsome"]
-    },
+    | {name: classmethod(wait_for_many(name)) for name in METHODS["many requests"]}
+    | {name: classmethod(tests_of_many(name)) for name in METHODS["tests of many"]},
 )
 RecordedWin: Any = type(
     "RecordedWin",
@@ -461,14 +543,14 @@ def install() -> None:
     world = RecordedComm(MPI.COMM_WORLD)
     MPI.Request, MPI.Win = RecordedRequest, RecordedWin
     MPI.COMM_WORLD = adopt(world, "COMM_WORLD")
-    os._exit = leave  # type: ignore[assignment]
+    os._exit = write_and_leave  # type: ignore[assignment]
 
 
-def leave(code: int, leave: Callable[[int], NoReturn] = os._exit) -> NoReturn:
-    """Leave this process as os._exit does; mpiexec does not say which rank has done so."""
-    line = recorder.place()[0]
-    recorder.write("raised", line=line, type="os._exit", text=f"this rank left at once, with exit code {code}")
-    leave(code)
+def write_and_leave(code: int) -> NoReturn:
+    """Leave this process as os._exit does, and write down who has: mpiexec does not say it."""
+    text = f"this rank left at once, with exit code {code}"
+    recorder.write("raised", line=recorder.place()[0], type="os._exit", text=text)
+    exit_at_once(code)
 
 
 def run(job: dict[str, Any], folder: Path) -> None:
@@ -481,11 +563,16 @@ def run(job: dict[str, Any], folder: Path) -> None:
     vars(module).update(data)
     sys.modules["__main__"] = module
     exec(program, vars(module))  # noqa: S102 the student's program
-    values = {}
-    for name in job["names"]:
-        if name in vars(module):
-            values[name] = pickle.dumps(vars(module)[name])
-    (folder / f"values{MPI.COMM_WORLD.rank}.pickle").write_bytes(pickle.dumps(values))
+    values = {name: pickled(vars(module)[name]) for name in job["names"] if name in vars(module)}
+    (folder / f"values{recorder.rank}.pickle").write_bytes(pickle.dumps(values))
+
+
+def pickled(value: Any) -> bytes | None:
+    """Return a value as bytes, None if it cannot be pickled."""
+    try:
+        return pickle.dumps(value)
+    except Exception:
+        return None
 
 
 def line_of(error: BaseException) -> int | None:
@@ -507,7 +594,7 @@ def end_by(error: BaseException) -> None:
         kind, text = "MPI.Exception", MPI.Exception.Get_error_string(error)
     recorder.write("raised", line=line_of(error), type=kind, text=text[:4000])
     time.sleep(TOGETHER_S)
-    MPI.COMM_WORLD.Abort(1)
+    end_job(1)
 
 
 def main(folder: Path) -> None:

@@ -218,11 +218,7 @@ class Job:
             if text:
                 self.show(rank, text)
         self.partial = [""] * self.ranks
-        values = []
-        for rank in range(self.ranks):
-            path = self.folder / f"values{rank}.pickle"
-            pickled = pickle.loads(path.read_bytes()) if path.exists() else {}  # noqa: S301 of our own process
-            values.append({name: pickle.loads(value) for name, value in pickled.items()})  # noqa: S301
+        values, lost = self.values()
         state = self.record.state()
         return MpiResult(
             ok=not findings,
@@ -233,9 +229,24 @@ class Job:
             lines=tuple(self.lines),
             values=tuple(values),
             findings=tuple(findings),
-            notes=tuple(oddities(state)) if not findings else (),
+            notes=(*oddities(state), *lost) if not findings else (),
             state=state,
         )
+
+    def values(self) -> tuple[list[dict[str, Any]], list[Finding]]:
+        """Return the variables of each rank at its end, and which of them could not be handed over."""
+        values: list[dict[str, Any]] = [{} for _ in range(self.ranks)]
+        lost = []
+        for rank in range(self.ranks):
+            path = self.folder / f"values{rank}.pickle"
+            pickled = pickle.loads(path.read_bytes()) if path.exists() else {}  # noqa: S301 of our own process
+            for name, value in pickled.items():
+                try:
+                    values[rank][name] = pickle.loads(value)  # noqa: S301
+                except Exception:
+                    text = f"`{name}` of rank {rank} cannot be handed over; numbers, text, lists and arrays can."
+                    lost.append(Finding("value", (rank,), (), text))
+        return values, lost
 
 
 def end_all(process: "subprocess.Popen[bytes]", record: Record) -> None:
