@@ -16,13 +16,11 @@ def mpiexec(ranks: int, program: str, *arguments: object, timeout: float = 120.0
     program: a file.py, or one of minitrpo's own commands, such as train. Raises JobFailed with the ranks' own messages
     if the job fails, takes longer than `timeout` seconds, or runs on another number of ranks.
     """
-    words = [program] if program.endswith(".py") else ["-m", "minitrpo", program]
-    command = [launcher(), "-n", str(ranks), sys.executable, *words, *map(str, arguments)]
-    environment = {**os.environ, "MPIEXEC_TIMEOUT": str(int(timeout) + 5), "MINITRPO_RANKS": str(ranks)}
+    words = command(ranks, program, *arguments)
     try:
         done = subprocess.run(
-            command,
-            env=environment,
+            words,
+            env=environment(ranks, timeout),
             capture_output=True,
             text=True,
             timeout=timeout,
@@ -30,10 +28,21 @@ def mpiexec(ranks: int, program: str, *arguments: object, timeout: float = 120.0
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        raise JobFailed(f"no end after {timeout:g} s: {' '.join(command[3:])}") from None
+        raise JobFailed(f"no end after {timeout:g} s: {' '.join(words[3:])}") from None
     if done.returncode != 0:
-        raise JobFailed(f"exit code {done.returncode}: {' '.join(command[3:])}\n{done.stderr[-3000:]}", done.returncode)
+        raise JobFailed(f"exit code {done.returncode}: {' '.join(words[3:])}\n{done.stderr[-3000:]}", done.returncode)
     return done.stdout
+
+
+def command(ranks: int, program: str, *arguments: object) -> list[str]:
+    """Return the words of `mpiexec -n ranks python program arguments`; program: as for `mpiexec`."""
+    words = [program] if program.endswith(".py") else ["-m", "minitrpo", program]
+    return [launcher(), "-n", str(ranks), sys.executable, *words, *map(str, arguments)]
+
+
+def environment(ranks: int, timeout: float) -> dict[str, str]:
+    """Return the environment of a job: mpiexec ends it, too, a while after `timeout` seconds."""
+    return {**os.environ, "MPIEXEC_TIMEOUT": str(int(timeout) + 5), "MINITRPO_RANKS": str(ranks)}
 
 
 def launcher() -> str:

@@ -1,0 +1,467 @@
+"""From what was observed to sentences: where each rank waits, what would end the wait, and why that never comes.
+
+`stuck` says whether no rank can go on; `explain` says why a program had to be ended. Nothing is said that the ranks did
+not write down: a rank waits in a call if it has begun the call and not returned.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from minitrpo.course.mpi.program import Program
+from minitrpo.course.mpi.record import Call, Message, State
+
+# Collective calls to which all ranks come with buffers of one size
+SAME_SIZES = ("Bcast", "Gather", "Allgather", "Alltoall", "Reduce", "Allreduce", "Scan", "Exscan")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence or two about a program that did not end well, or that is odd.
+
+    kind: the cause; ranks, lines: those that the sentence names; text: the sentence. The kinds are
+
+    - of a program that ends by itself: "syntax" (an error in its text), "raised" (an exception), "exit" (a process was
+      killed), "sizes" (buffers of a collective call differ in size);
+    - of a program that had to be ended: "self" (a rank waits for itself), "tag", "source", "communicator" (there is a
+      message, but another than the rank waits for), "finished" (the other rank has ended), "skipped" (not all ranks
+      make a collective call), "collectives" (they make different ones), "roots" (with different roots), "cycle" (each
+      waits for the next), "no sender" (a message of any rank would do), "computing" (a rank is in no MPI call),
+      "calls" (too many to be written down), "time" (nothing of all this); "where" says where a rank is;
+    - of a program that has ended all the same: "unreceived", "collectives", "roots", "sizes".
+    """
+
+    kind: str
+    ranks: tuple[int, ...]
+    lines: tuple[int, ...]
+    text: str
+
+
+# --- what a rank waits for
+
+
+def wanted_ranks(state: State, call: Call) -> set[int]:
+    """Return for which ranks a call waits: they would have to make a call that they have not made."""
+    if call.requests is not None:
+        return {rank for one in unfinished(state, call) for rank in wanted_ranks(state, one)}
+    if not call.collective:
+        return partners(state, call)
+    there = state.arrived_at(call.comm or "", call.order or 0).values()
+    same = {other.rank for other in there if (other.name, other.root) == (call.name, call.root)}
+    return set(state.members[call.comm or ""]) - same
+
+
+def partners(state: State, call: Call) -> set[int]:
+    """Return with which ranks a call to send or to receive still has to exchange a message."""
+    found: set[int] = set()
+    if (call.rank, call.number) in state.matches:
+        return found
+    if call.receives or call.probe:
+        everybody = set(state.members.get(call.comm or "", range(state.ranks)))
+        found |= everybody if call.source is None else {call.source}
+    if call.sends and call.dest is not None and not call.receives:
+        found.add(call.dest)
+    return {rank for rank in found if rank >= 0}
+
+
+def unfinished(state: State, call: Call) -> list[Call]:
+    """Return the calls whose requests a call waits for, without those that are complete."""
+    asked = [state.by_number.get((call.rank, number)) for number in call.requests or ()]
+    return [one for one in asked if one is not None and not complete(state, one)]
+
+
+def complete(state: State, call: Call) -> bool:
+    """Return whether what an immediate call has begun, such as isend, irecv or Ibarrier, is complete."""
+    if call.collective:
+        return not wanted_ranks(state, call)
+    if call.sends:
+        return all(message.send is not call for message in state.open_sends)
+    return (call.rank, call.number) in state.complete
+
+
+def can_end(state: State, call: Call) -> bool:
+    """Return whether a call that waits may end although no rank makes another call; True if that is not known."""
+    if call.requests is not None:
+        asked = [state.by_number.get((call.rank, number)) for number in call.requests]
+        free = [one is None or complete(state, one) or not wanted_ranks(state, one) for one in asked]
+        return all(free) if needs_all(call) else any(free)
+    if call.collective or call.sends or call.receives or call.probe:
+        return not wanted_ranks(state, call)
+    return True  # a window
+
+
+def stuck(state: State) -> bool:
+    """Return whether certainly no rank can go on: all wait in calls, none of which can end without another call."""
+    if state.full or len(state.started) < state.ranks:
+        return False
+    active = set(range(state.ranks)) - state.finished.keys()
+    return bool(active) and active == state.now.keys() and not any(can_end(state, state.now[rank]) for rank in active)
+
+
+# --- sentences
+
+
+def names(ranks: Iterable[int]) -> str:
+    """Return "rank 1", "ranks 1 and 2", "ranks 0, 1 and 2"."""
+    numbers = [str(rank) for rank in sorted(ranks)]
+    if len(numbers) == 1:
+        return f"rank {numbers[0]}"
+    return f"ranks {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+def tagged(tag: int | None) -> str:
+    """Return " with tag 3"; "" for the tag 0, which a program mostly does not name, and for any tag."""
+    return f" with tag {tag}" if tag else ""
+
+
+def size(number: int | None) -> str:
+    """Return " (8,000,163 bytes)", or "" if it is not known."""
+    return f" ({number:,} bytes)" if number is not None else ""
+
+
+def at(call: Call) -> str:
+    """Return where and what a call is: "rank 0, line 4: `comm.recv(source=1)`"."""
+    line = f", line {call.line}" if call.line is not None else ""
+    inner = f" (in {call.name})" if not re.search(rf"\b{call.name}\b", call.text) else ""
+    return f"rank {call.rank}{line}: `{call.text}`{inner}"
+
+
+def lines(*calls: Call | None) -> tuple[int, ...]:
+    """Return the lines of calls."""
+    return tuple(call.line for call in calls if call is not None and call.line is not None)
+
+
+def purpose(state: State, call: Call) -> str:
+    """Return what would end the wait of a call."""
+    if call.requests is None:
+        return simple_purpose(state, call)
+    still = unfinished(state, call)
+    if not still:
+        return "waits for its requests"
+    return f"waits for `{still[0].text}` of line {still[0].line}, which {simple_purpose(state, still[0])}"
+
+
+def simple_purpose(state: State, call: Call) -> str:
+    """Return what would end the wait of a call that has no requests."""
+    if call.collective:
+        missing = wanted_ranks(state, call)
+        if not missing:
+            return "waits for data, although all ranks have begun this call"
+        return f"waits until {names(missing)} {'make' if len(missing) > 1 else 'makes'} the same call"
+    if call.receives or call.probe:
+        source = "any rank" if call.source is None else f"rank {call.source}"
+        if call.source == call.rank:
+            source += ", itself"
+        if (call.rank, call.number) not in state.matches:
+            return f"waits for a message{tagged(call.recv_tag)} from {source}"
+    if call.sends and call.dest is not None:
+        dest = f"rank {call.dest}" + (", itself," if call.dest == call.rank else "")
+        return f"waits until {dest} receives its message{tagged(call.send_tag)}{size(call.size)}"
+    return "waits"
+
+
+def where(state: State, program: Program, places: dict[int, int]) -> list[Finding]:
+    """Return in which line each rank is, and for what it waits."""
+    found = []
+    for rank in range(state.ranks):
+        if rank in state.now:
+            call = state.now[rank]
+            found.append(Finding("where", (rank,), lines(call), f"{at(call)} {purpose(state, call)}."))
+        elif rank in state.finished:
+            found.append(
+                Finding("where", (rank,), (), f"rank {rank} has come to the end of the program{after(state, rank)}.")
+            )
+        elif rank in state.full and rank in places:
+            text = f"rank {rank}, line {places[rank]}: `{program.line(places[rank])}`."
+            found.append(Finding("where", (rank,), (places[rank],), text))
+        elif rank not in places:
+            found.append(Finding("where", (rank,), (), f"rank {rank} has not begun its program."))
+    return found
+
+
+def after(state: State, rank: int) -> str:
+    """Return which MPI call was the last of a rank that has finished."""
+    if rank not in state.last:
+        return ", without any MPI call"
+    call = state.last[rank]
+    return f"; its last MPI call was `{call.text}` in line {call.line}"
+
+
+# --- causes
+
+
+def explain(state: State, program: Program, places: dict[int, int]) -> list[Finding]:
+    """Return why a program had to be ended: the causes, then where each rank is.
+
+    Args:
+        state: what the ranks have written down.
+        program: their program.
+        places: the line in which each rank is, of those that answered.
+
+    """
+    found = list(raised(state, program))
+    if state.full:
+        text = f"{names(state.full)} made MPI calls that are not written down, so that the cause is not known."
+        found.append(Finding("calls", tuple(state.full), (), capital(text)))
+    else:
+        found += [*selves(state), *collectives(state), *near_misses(state), *ended(state), *cycles(state)]
+    found += computing(state, program, places)
+    if not state.full:
+        found += [*skipped(state), *no_sender(state)]
+    if not found:
+        found.append(Finding("time", (), (), "It is not known for what the ranks wait; perhaps they still work."))
+    return [*found, *where(state, program, places)]
+
+
+def computing(state: State, program: Program, places: dict[int, int]) -> Iterable[Finding]:
+    """Find ranks that are in no MPI call."""
+    for rank in sorted(places.keys() - state.now.keys() - state.finished.keys() - state.full):
+        line = places[rank]
+        loop = program.loop_around(line)
+        inside = f", in the loop of line {loop}, `{program.line(loop)}`," if loop is not None else ""
+        text = f"Rank {rank} was in line {line}, `{program.line(line)}`{inside} and in no MPI call: it computes."
+        yield Finding("computing", (rank,), (line,), text)
+
+
+def selves(state: State) -> Iterable[Finding]:
+    """Find ranks that wait for themselves."""
+    for call in state.now.values():
+        if wanted_ranks(state, call) == {call.rank}:
+            text = f"Rank {call.rank} waits for itself in line {call.line}: "
+            text += "it cannot make the other call as long as it waits."
+            yield Finding("self", (call.rank,), lines(call), text)
+
+
+def turns(state: State) -> Iterable[dict[int, Call]]:
+    """Yield the calls of each collective operation, in the order of turns of each communicator."""
+    found: dict[tuple[str, int], dict[int, Call]] = {}
+    for call in state.calls:
+        if call.comm is not None and call.order is not None:
+            found.setdefault((call.comm, call.order), {})[call.rank] = call
+    yield from (found[turn] for turn in sorted(found))
+
+
+def collectives(state: State) -> Iterable[Finding]:
+    """Find the first turn at which ranks made different collective calls, or named different roots."""
+    for there in turns(state):
+        one = there[min(there)]
+        other = next((there[rank] for rank in sorted(there) if there[rank].name != one.name), None)
+        if other is not None:
+            text = f"Rank {one.rank} is in `{one.text}` (line {one.line}) where rank {other.rank} is in `{other.text}` "
+            text += f"(line {other.line}): all ranks must make the same collective calls in the same order."
+            yield Finding("collectives", (one.rank, other.rank), lines(one, other), text)
+            return
+        other = next((there[rank] for rank in sorted(there) if there[rank].root != one.root), None)
+        if other is not None:
+            text = f"For rank {one.rank} the root of {one.name} is rank {one.root} (line {one.line}), for rank "
+            text += f"{other.rank} it is rank {other.root} (line {other.line}): all ranks must name the same root."
+            yield Finding("roots", (one.rank, other.rank), lines(one, other), text)
+            return
+
+
+def receives_that_wait(state: State) -> list[Call]:
+    """Return the receives and probes whose message was not sent, also those behind a request that a rank waits for."""
+    calls = [one for call in state.now.values() for one in (call, *unfinished(state, call))]
+    return [call for call in calls if (call.receives or call.probe) and (call.rank, call.number) not in state.matches]
+
+
+def near_misses(state: State) -> Iterable[Finding]:
+    """Find messages that have another tag, source or communicator than the rank to which they go waits for."""
+    for call in receives_that_wait(state):
+        yield from (near_miss(message, call) for message in missed(state, call)[:1])
+
+
+def missed(state: State, call: Call) -> list[Message]:
+    """Return the messages to the rank of a receive that no receive takes."""
+    if not (call.receives or call.probe):
+        return []
+    free = [message for message in state.open_sends if message.dest == call.rank]
+    return [message for message in free if (message.source, message.send.number) not in state.matches]
+
+
+def near_miss(message: Message, call: Call) -> Finding:
+    """Return what a message has that the receive that waits for one does not ask for."""
+    sent = f"Rank {message.source} sent a message"
+    here = f"to rank {message.dest} (line {message.send.line}), but rank {call.rank} waits"
+    both, places = (message.source, call.rank), lines(message.send, call)
+    if call.source not in (None, message.source):
+        text = f"{sent}{tagged(message.tag)} {here} for one from rank {call.source} (line {call.line})."
+        return Finding("source", both, places, text)
+    if call.recv_tag not in (None, message.tag):
+        text = f"{sent} with tag {message.tag} {here} for one with tag {call.recv_tag} (line {call.line})."
+        return Finding("tag", both, places, text)
+    text = f"{sent} {here} for one on another communicator (line {call.line})."
+    return Finding("communicator", both, places, text)
+
+
+def ended(state: State) -> Iterable[Finding]:
+    """Find calls that wait for a message from or to a rank that has come to its end."""
+    for call in state.now.values():
+        wanted = wanted_ranks(state, call)
+        if call.collective or not wanted or not wanted <= state.finished.keys() or missed(state, call):
+            continue
+        verb = "receives it" if call.sends and not call.receives else "sends one"
+        text = f"Rank {call.rank} waits in line {call.line} for {names(wanted)}, "
+        text += f"at the end of the program already, to make a call that {verb}."
+        yield Finding("finished", (call.rank, *sorted(wanted)), lines(call), text)
+
+
+def skipped(state: State) -> Iterable[Finding]:
+    """Find collective calls that some ranks of the communicator do not make."""
+    for there in turns(state):
+        one = there[min(there)]
+        missing = set(state.members[one.comm or ""]) - there.keys()
+        lost = missing & (state.finished.keys() | state.now.keys())
+        if (
+            not lost
+            or len({call.name for call in there.values()}) > 1
+            or not any(call.waits for call in there.values())
+        ):
+            continue
+        text = capital(f"{names(there)} {'are' if len(there) > 1 else 'is'} in `{one.text}` (line {one.line}), ")
+        text += "which all ranks must make together"
+        for rank in sorted(missing):
+            text += f"; rank {rank} {instead(state, rank)}"
+        elsewhere = [state.now[rank] for rank in sorted(missing) if rank in state.now]
+        yield Finding("skipped", (*sorted(missing), *sorted(there)), lines(one, *elsewhere), f"{text}.")
+
+
+def instead(state: State, rank: int) -> str:
+    """Return what a rank does that is not in a collective call."""
+    if rank in state.finished:
+        return "has ended without it"
+    if rank in state.now:
+        return f"is in `{state.now[rank].text}` (line {state.now[rank].line}) instead"
+    return "is in no MPI call"
+
+
+def cycles(state: State) -> Iterable[Finding]:
+    """Find ranks each of which waits for the next, and the last for the first."""
+    graph = {rank: wanted_ranks(state, call) - {rank} for rank, call in state.now.items() if needs_all(call)}
+    path = next(filter(None, (circle(graph, rank) for rank in sorted(graph))), None)
+    if path is None:
+        return
+    calls = [state.now[rank] for rank in path]
+    who = " and ".join(f"rank {call.rank} (line {call.line})" for call in calls)
+    how = "each waits for the other" if len(path) == 2 else "each waits for the next, and the last for the first"
+    yield Finding("cycle", tuple(path), lines(*calls), f"{capital(who)}: {how}: a deadlock.")
+
+
+def capital(text: str) -> str:
+    """Return text that begins with a capital letter."""
+    return text[0].upper() + text[1:]
+
+
+def needs_all(call: Call) -> bool:
+    """Return whether a call waits for all ranks of `wanted_ranks`, not for any of them."""
+    any_source = (call.receives or call.probe) and call.source is None
+    return not any_source and "any" not in call.name and "some" not in call.name
+
+
+def circle(graph: dict[int, set[int]], first: int) -> list[int]:
+    """Return the shortest way from a rank back to itself, [] if there is none."""
+    ways = [[first]]
+    seen: set[int] = set()
+    while ways:
+        way = ways.pop(0)
+        for rank in sorted(graph.get(way[-1], ())):
+            if rank == first:
+                return way
+            if rank not in seen:
+                seen.add(rank)
+                ways.append([*way, rank])
+    return []
+
+
+def no_sender(state: State) -> Iterable[Finding]:
+    """Find receives from any rank although all others have ended or wait."""
+    idle = state.now.keys() | state.finished.keys()
+    for call in receives_that_wait(state):
+        others = set(state.members.get(call.comm or "", range(state.ranks))) - {call.rank}
+        if call.source is None and others <= idle:
+            text = f"Rank {call.rank} waits in line {call.line} for a message from any rank, "
+            text += "and the others have ended or wait, too."
+            yield Finding("no sender", (call.rank,), lines(call), text)
+
+
+# --- programs that ended
+
+
+def raised(state: State, program: Program) -> Iterable[Finding]:
+    """Return the exceptions by which ranks ended; one finding for all that are the same."""
+    same: dict[tuple[int | None, str, str], list[int]] = {}
+    for error in state.raised.values():
+        same.setdefault((error.line, error.type, one_line(error.type, error.text)), []).append(error.rank)
+    for (line, kind, text), ranks in same.items():
+        place = f", line {line}" if line is not None else ""
+        source = f": `{program.line(line)}`" if line is not None else ""
+        sentence = f"{names(ranks)}{place}: {kind}: {text}{source}"
+        yield Finding("raised", tuple(sorted(ranks)), () if line is None else (line,), sentence)
+
+
+def one_line(kind: str, text: str) -> str:
+    """Return the text of an exception on one line; of MPI's, what was wrong, without the functions inside MPI."""
+    parts = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    if kind == "MPI.Exception" and len(parts) > 1:
+        last = re.sub(r"^\w+\(.*?\)[.:]*:? *", "", parts[-1])
+        parts = [last if " has value " in last else parts[0].partition(", error stack")[0]]
+    return " ".join(parts)[:400] or "(no text)"
+
+
+def findings_of_failure(state: State, program: Program, code: int, said: str) -> list[Finding]:
+    """Return why a program ended by itself with an exit code other than 0. said: what mpiexec has printed."""
+    found = [*raised(state, program), *sizes(state)]
+    if found:
+        return found
+    pid = re.search(r"PID (\d+) RUNNING", said)
+    ranks = [rank for rank, number in state.pids.items() if pid is not None and number == int(pid[1])]
+    if not ranks:
+        gone = sorted(set(range(state.ranks)) - state.finished.keys())
+        return [Finding("exit", tuple(gone), (), f"mpiexec ended with exit code {code}. {last_line(said)}".strip())]
+    return [exit_of(state, ranks[0], said)]
+
+
+def sizes(state: State) -> Iterable[Finding]:
+    """Find the first collective call of buffers to which ranks came with different numbers of bytes."""
+    for there in turns(state):
+        one = there[min(there)]
+        if one.name in SAME_SIZES and len({call.size for call in there.values()}) > 1:
+            numbers = ", ".join(f"rank {rank} {there[rank].size:,}" for rank in sorted(there) if there[rank].size)
+            text = f"`{one.text}` (line {one.line}) takes equally many bytes of each rank; here: {numbers}."
+            yield Finding("sizes", tuple(sorted(there)), lines(one), text)
+            return
+
+
+def exit_of(state: State, rank: int, said: str) -> Finding:
+    """Return that a rank was ended by a signal."""
+    how = re.search(r"EXIT STRING: (.*?) \(", said)
+    text = f"rank {rank} was ended in the middle of its program ({how[1] if how else 'a signal'})"
+    last = state.last.get(rank)
+    text += f"; its last MPI call was `{last.text}` in line {last.line}." if last else ", before its first MPI call."
+    return Finding("exit", (rank,), lines(last), text)
+
+
+def last_line(text: str) -> str:
+    """Return the last line with something on it."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def oddities(state: State) -> Iterable[Finding]:
+    """Find what is wrong with a program that has ended all the same."""
+    if not state.full:
+        yield from unreceived(state)
+        yield from collectives(state)
+        yield from sizes(state)
+
+
+def unreceived(state: State) -> Iterable[Finding]:
+    """Find messages that no rank has received."""
+    same: dict[tuple[int, int, int, int | None], int] = {}
+    for message in state.open_sends:
+        if (message.source, message.send.number) not in state.matches:
+            key = (message.source, message.dest, message.tag, message.send.line)
+            same[key] = same.get(key, 0) + 1
+    for (source, dest, tag, line), count in same.items():
+        many = "a message" if count == 1 else f"{count} messages"
+        text = f"Rank {source} sent {many}{tagged(tag)} to rank {dest} (line {line}) that rank {dest} did not receive."
+        yield Finding("unreceived", (source, dest), () if line is None else (line,), text)
