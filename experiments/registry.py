@@ -35,6 +35,8 @@ def shown(experiment: Experiment) -> str:
 # What stands in a page between <!-- name --> and <!-- /name -->
 BLOCKS: dict[str, Callable[[], str]] = {
     "claims": claims.table,
+    "verdicts": claims.meanings,
+    "claims_elsewhere": claims.elsewhere.table,
     "reinforce": lambda: f"```python\n{getsource(reinforce)}```",
     "members": family.members,
     "tuned": family.tuned_table,

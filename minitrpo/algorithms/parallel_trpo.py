@@ -6,6 +6,11 @@
 4. step as far as KL(old || new) <= max_kl allows .......... trpo.py: trpo_step
 5. fit the critic to the returns ........................... critics.py: MLPCritic.fit, LinearCritic.fit
 6. adapt steps/update and max_kl ........................... adaptive.py: adapt
+
+`--preset paper` has the settings of Frans & Hafner's program (kvfrans/parallel-trpo) as far as there are options. What
+still differs: its hidden layers are ReLU, its first weights uniform within 0.05, it takes the full step, whatever its
+line search says, it cuts an episode one step before the time limit and counts it as terminated, and every actor keeps
+an observation filter for itself.
 """
 
 from dataclasses import dataclass, replace
@@ -149,8 +154,17 @@ PRESETS = {
     "plain": replace(STRONG, text="the default without tuned values: one setting for all environments", by_env={}),
     "episodes": Preset("whole episodes from a pool, rank 0 learns while the others wait, as in the lectures"),
     "paper": Preset(
-        "as Frans & Hafner 2016 ran it: Monte-Carlo returns, a linear critic, 20,000 steps and a small KL",
-        {"gae_lambda": 1.0, "critic": "linear", "steps_per_update": 20_000, "max_kl": 0.001, "cg_damping": 0.001},
+        "near to Frans & Hafner 2016: Monte-Carlo returns, a linear critic, 20,000 steps, max-KL 0.001, the Fisher "
+        "matrix of all states; but tanh layers where theirs are ReLU, another first policy (theirs: weights uniform "
+        "within 0.05), a line search where theirs takes the full step, and a time limit that is no terminal state",
+        {
+            "gae_lambda": 1.0,
+            "critic": "linear",
+            "steps_per_update": 20_000,
+            "max_kl": 0.001,
+            "cg_damping": 0.001,
+            "fisher_fraction": 1.0,
+        },
     ),
 }
 

@@ -31,11 +31,20 @@ class Interval(NamedTuple):
         return f"{self.middle:{form}} ({self.low:{form}} to {self.high:{form}})"
 
 
-def mean_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
-    """Return the mean of a few values, one for each seed, with Student's interval."""
+def mean_interval(values: ArrayLike, level: float = LEVEL, within: tuple[float, float] = (-np.inf, np.inf)) -> Interval:
+    """Return the mean of a few values, one for each seed, with Student's interval.
+
+    Args:
+        values: one number for each seed, (N,).
+        level: how often the interval is to cover the true mean.
+        within: the least and the greatest possible value, for example (0, 100) of per cent. The interval ends there:
+            the true mean lies between them, so what is cut off never covered it.
+
+    """
     values = np.asarray(values, float)
     middle, half = float(np.mean(values)), float(half_interval(values[:, None], level)[0])
-    return Interval(middle, middle - half, middle + half)
+    low, high = np.clip([middle - half, middle + half], *within).tolist()
+    return Interval(middle, low, high)
 
 
 def difference_interval(one: ArrayLike, other: ArrayLike, level: float = LEVEL) -> Interval:

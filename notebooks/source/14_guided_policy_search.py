@@ -228,16 +228,16 @@ def missed(some, others, strength):
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-def between(values, what="seeds"):
-    """Return Student's 95 % interval of a mean in words."""
-    _, low, high = mean_interval(values)
+def between(values, what="seeds", within=(-np.inf, np.inf)):
+    """Return Student's 95 % interval of a mean in words; it ends at the least and the greatest possible value."""
+    _, low, high = mean_interval(values, within=within)
     return f"95 % interval of {len(values)} {what} {low:.3g} to {high:.3g}"
 
 
-def compare_mean(what, guess, values, unit=""):
+def compare_mean(what, guess, values, unit="", within=(-np.inf, np.inf)):
     """Compare a guess with the mean over seeds; print its interval."""
     compare(what, guess, np.mean(values), unit)
-    print(f"  {between(values)}")
+    print(f"  {between(values, within=within)}")
 
 
 def first_episodes(whole, number):
@@ -252,14 +252,14 @@ def show_missed():
     numbers = (2, 4, 8, 16, 32)
     others = [Samples(e.X[32:], e.U[32:], e.rewards[32:], e.alive[32:]) for e in many]
     own = [100 * missed(first_episodes(e, 8), first_episodes(e, 8), 1e-9) for e in many]
-    compare_mean("eight episodes, without the prior: error on its own", guess_own, own, "%")
+    compare_mean("eight episodes, without the prior: error on its own", guess_own, own, "%", (0, np.inf))
     ways = {1e-9: ("without the prior", ORANGE), 1.0: ("with it", BLUE)}
     missed_by, (_, axis) = [], plt.subplots(figsize=(7, 3.2), layout="constrained")
     for strength, (name, color) in ways.items():
         off = np.array(
             [[100 * missed(first_episodes(e, N), o, strength) for N in numbers] for e, o in zip(many, others)]
         )
-        print(f"error on eight others, {name}: {off[:, 2].mean():.3g} %; {between(off[:, 2])}")
+        print(f"error on eight others, {name}: {off[:, 2].mean():.3g} %; {between(off[:, 2], within=(0, np.inf))}")
         missed_by.append(off)
         axis.plot(numbers, off.T, ".", color=color, alpha=0.5)
         axis.plot(numbers, off.mean(axis=0), color=color, label=name)
@@ -568,8 +568,8 @@ for row in csv.DictReader(recorded("14_first_states.csv").read_text().splitlines
 def show_first_states():
     """Answer the prediction; draw what is reached from new first states against the number of those trained on."""
     within = {number: 100 * np.array(runs)[:, 2] for number, runs in learned_from.items()}
-    compare_mean("trained from 8 first states, new ones within 10 %", guess_from_8, within[8], "%")
-    print(f"trained from 1: {within[1].mean():.3g} %; {between(within[1])}")
+    compare_mean("trained from 8 first states, new ones within 10 %", guess_from_8, within[8], "%", (0, 100))
+    print(f"trained from 1: {within[1].mean():.3g} %; {between(within[1], within=(0, 100))}")
     print("trained from 1, median cost from new ones, by seed:", *(f"{run[1]:,.2f}" for run in learned_from[1]))
     _, axis = plt.subplots(figsize=(7, 3.3), layout="constrained")
     numbers = sorted(learned_from)
@@ -606,7 +606,7 @@ crew = new_crew("Reacher-v5", 0, 8, 8)
 seconds = np.array([update(crew) for _ in range(budget(5, 2))])
 shares = 100 * seconds / seconds.sum(axis=1, keepdims=True)
 for name, share in zip(("sampling", "models", "LQR", "imitation"), shares.T):
-    print(f"{name:9s} {share.mean():3.0f} % of the time; {between(share, 'updates')}")
+    print(f"{name:9s} {share.mean():3.0f} % of the time; {between(share, 'updates', (0, 100))}")
 
 # %% [markdown]
 # Imitation takes most of the time. By Amdahl's law ranks that share only steps 1 to 3 are hardly faster, so with

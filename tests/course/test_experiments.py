@@ -8,8 +8,10 @@ from scipy.stats import norm
 
 from experiments import __main__ as command
 from experiments import family, harness, pages, panel, pictures, returns, rules, scaling, seconds, tables
-from experiments.claims import CLAIMS, judge, measure
+from experiments.claims import CLAIMS, VERDICTS, elsewhere, judge, measure
 from experiments.claims.questions import (
+    BARELY,
+    BY_MACHINE,
     UNTESTED,
     Quantity,
     about,
@@ -31,7 +33,7 @@ from experiments.registry import EXPERIMENTS
 from experiments.rules import improvement, over_environments
 from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.commands.command_line import parse
-from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, iqm, iqm_interval, mean_interval
+from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, Interval, iqm, iqm_interval, mean_interval
 from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
@@ -259,7 +261,9 @@ ASKED = [
     (ratio(VALUE, "a", "b", TASK, below(0.3)), {"a": HALF, "b": WHOLE}, DOES_NOT_HOLD),
     (ratio(VALUE, "a", "b", TASK, about(0.5, 0.1)), {"a": HALF, "b": WHOLE}, HOLDS),
     (ratio(VALUE, "a", "b", TASK, about(0.55, 0.05)), {"a": HALF, "b": WHOLE}, CANNOT_TELL),
-    (ratio(VALUE, "a", "b", TASK, below(0.6), cores=3), {"a": HALF, "b": WHOLE}, CANNOT_TELL),  # there are 2
+    (ratio(VALUE, "a", "b", TASK, below(0.6), cores=3), {"a": HALF, "b": WHOLE}, UNTESTED),  # there are 2
+    (ratio(VALUE, "a", "b", TASK, below(0.3), cores=3), {"a": HALF, "b": WHOLE}, UNTESTED),
+    (higher(VALUE, "a", "b", TASK)._replace(untested=True), {"a": DOWN, "b": UP}, UNTESTED),
     (sooner(VALUE, "a", "b", TASK), {"a": [1, 2, 3, 4, 5], "b": [6, 7, NEVER, NEVER, NEVER]}, HOLDS),
     (sooner(VALUE, "a", "b", TASK), {"a": [6, 7, NEVER, NEVER, NEVER], "b": [1, 2, 3, 4, 5]}, DOES_NOT_HOLD),
     (sooner(VALUE, "a", "b", TASK), {"a": [NEVER] * 5, "b": [NEVER] * 5}, CANNOT_TELL),
@@ -288,6 +292,79 @@ def test_a_claim_holds_only_if_all_of_it_was_asked_and_holds():
                         ((yes, unclear), CANNOT_TELL), ((no, unasked, unclear), DOES_NOT_HOLD),
                         ((yes, short), UNTESTED), ((no, short), DOES_NOT_HOLD)):  # fmt: skip
         assert judge(replace(CLAIMS["S1"], parts=parts), found)[0] == told
+
+
+def near(border, times):
+    """Return five values whose mean is above a border by so many times the half of their 95 % interval."""
+    values = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    half = mean_interval(values).high
+    return list(values + border + times * half)
+
+
+def test_every_verdict_is_reached_by_data_made_for_it(monkeypatch):
+    claim, part = CLAIMS["S1"], level(VALUE, "a", TASK, above(0.5))
+    measured_there = {}
+    monkeypatch.setattr(elsewhere, "interval_of", lambda name, part: measured_there.get(part.arms))
+    reached = {}
+    # At 99 % the interval is 1.66 times as wide (Student's t of 4 degrees: 4.604 / 2.776).
+    for times, verdict in ((1.8, HOLDS), (1.3, BARELY), (0.5, CANNOT_TELL), (-0.5, CANNOT_TELL), (-1.3, DOES_NOT_HOLD)):
+        reached[verdict] = judge(replace(claim, parts=(part,)), runs(a=near(0.5, times)))
+        assert reached[verdict][0] == verdict == reached[verdict][1][0][2], times
+    reached[UNTESTED] = judge(replace(claim, parts=(part._replace(cores=3),)), runs(a=near(0.5, 1.8)))
+    assert reached[UNTESTED][0] == UNTESTED
+    for here, there, verdict in (
+        (near(0.5, 1.8), Interval(0.2, 0.1, 0.3), BY_MACHINE),
+        (near(0.5, -1.8), Interval(0.7, 0.6, 0.8), BY_MACHINE),
+        (near(0.5, 1.8), Interval(0.7, 0.6, 0.8), HOLDS),
+        (near(0.5, 1.8), Interval(0.5, 0.4, 0.6), HOLDS),
+        (near(0.5, -1.8), Interval(0.2, 0.1, 0.3), DOES_NOT_HOLD),
+        (near(0.5, 0.5), Interval(0.7, 0.6, 0.8), CANNOT_TELL),
+    ):
+        measured_there[part.arms] = there
+        reached[verdict] = judge(replace(claim, parts=(part,)), runs(a=here))
+        assert reached[verdict][0] == verdict, (here, there)
+        assert f"{there:.3g}" in reached[verdict][1][0][1], "both measurements are shown"
+    assert reached.keys() == VERDICTS.keys()
+
+
+def test_the_part_that_says_most_against_a_claim_decides_it(monkeypatch):
+    monkeypatch.setattr(
+        elsewhere, "interval_of", lambda name, part: Interval(0, -1, 0.4) if part.arms == ("m",) else None
+    )
+    values = {"h": near(0.5, 4), "b": near(0.5, 1.3), "i": near(0.5, 0), "n": near(0.5, -4), "m": near(0.5, 4)}
+    part = {name: level(VALUE, name, TASK, above(0.5)) for name in values}
+    part["u"] = part["h"]._replace(untested=True)
+    for names, verdict in (("h", HOLDS), ("hb", BARELY), ("hbi", CANNOT_TELL), ("hbiu", UNTESTED),
+                           ("hbium", BY_MACHINE), ("hbiumn", DOES_NOT_HOLD)):  # fmt: skip
+        parts = tuple(part[name] for name in names)
+        assert judge(replace(CLAIMS["S1"], parts=parts), runs(**values))[0] == verdict, names
+        assert judge(replace(CLAIMS["S1"], parts=parts[::-1]), runs(**values))[0] == verdict, names
+
+
+def test_no_claim_counts_one_measurement_as_two():
+    for claim in CLAIMS.values():
+        recorded, seen = claim.runs(), {}
+        for part in claim.parts:
+            arms = [[part.quantity.of(run) for run in recorded[name, part.env]] for name in part.arms]
+            key = part.env, tuple(map(tuple, arms))
+            assert key not in seen, (claim.name, part.question, seen.get(key))
+            seen[key] = part.question
+
+
+def test_intervals_of_a_share_end_where_shares_do_and_cover_as_often():
+    assert mean_interval([100, 100, 98.5, 100, 100], within=(0, 100)).high == 100
+    rng, within = np.random.default_rng(3), (0.0, 1.0)
+    samples = rng.beta(8, 1, (400, 5))
+    for values in samples:
+        free, ends = mean_interval(values), mean_interval(values, within=within)
+        assert (free.low <= 8 / 9 <= free.high) == (ends.low <= 8 / 9 <= ends.high)
+        assert 0 <= ends.low <= ends.middle == free.middle <= ends.high <= 1
+
+
+def test_what_the_second_machine_measured_is_of_questions_that_are_asked():
+    asked = {(c.home or c.name, p.env, p.quantity.words, " / ".join(p.arms)) for c in CLAIMS.values() for p in c.parts}
+    assert elsewhere.rows().keys() <= asked
+    assert judge(CLAIMS["B1b"], CLAIMS["B1b"].runs())[0] == BY_MACHINE
 
 
 def test_however_many_parts_a_claim_has_chance_alone_seldom_refutes_it():
