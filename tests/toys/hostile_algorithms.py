@@ -109,6 +109,23 @@ class PicklesMemory(A3C):
         pass
 
 
+class OverflowsOnTheLastServer(A3C):
+    """Of theta only the last number is lost, which is on the last of several servers; no gradient spreads it."""
+
+    def __init__(self, settings, context):
+        super().__init__(settings, context)
+        self.holds_last = context.holds_last
+
+    def gradient(self, shared, fragment, now, rng):
+        pushed, logged = super().gradient(shared, fragment, now, rng)
+        return {name: np.zeros_like(array) for name, array in pushed.items()}, logged
+
+    def apply(self, shared, gradient, now):
+        super().apply(shared, gradient, now)
+        if self.holds_last:
+            shared["theta"][-1] = np.nan
+
+
 class Changing(Reinforce):
     """Does something to theta in every update."""
 
