@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import gymnasium
 import imageio.v3 as imageio
@@ -204,7 +205,7 @@ def test_watch_films_episodes_one_after_the_other_for_so_many_seconds(cartpole_r
 class Counted(CartPoleEnv):
     """Counts what is done with all of its kind."""
 
-    done = Counter()
+    done: ClassVar = Counter()
 
     def __init__(self, **options):
         self.done["made"] += 1
