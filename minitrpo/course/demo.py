@@ -17,7 +17,7 @@ from minitrpo.course.trace import read_chrome_trace
 from minitrpo.errors import BadInput, JobFailed
 from minitrpo.experience.environments import describe
 from minitrpo.experience.modules import trust
-from minitrpo.parallel.launcher import RANK_VARIABLES
+from minitrpo.parallel.launcher import RANK_VARIABLES, cores
 from minitrpo.parallel.timing import PHASES
 from minitrpo.reports.plots import COLORS, picture
 from minitrpo.run_folder.checkpoint import write_atomically
@@ -57,7 +57,7 @@ def main(name: str, words: list[str]) -> int:
         if not 1 <= getattr(args, option) <= most:
             raise BadInput(f"--{option} must lie in [1, {most}], not {getattr(args, option)}")
     trust(args.env)
-    check_ranks(parse(["--env", args.env]).choice.common, args.ranks)
+    check_ranks(parse(["--env", args.env]).choice.common, min(args.ranks, cores()))  # more stay idle
     describe(args.env)
     folder = new_folder(args.out, "demo")
     with gone_if_empty(folder):
