@@ -336,7 +336,9 @@ def origin(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     """
     text = "\n".join(cell.source for cell in notebook.cells)
     data = {HERE / "recorded" / name for name in re.findall(r"""recorded\(["']([^"']+)["']\)""", text)}
-    data |= set((HERE.parent / "experiments/data/claims").glob("[!.]*")) if "claims(" in text else set()
+    if "claims(" in text:
+        claims = HERE.parent / "experiments/data/claims"
+        data |= {file for pattern in ("*.csv", "*.csv.gz", "origin.json") for file in claims.glob(pattern)}
     return {
         "data": digest({f for f in data if f.exists()}, HERE),
         "versions": {name: version(name) for name in VERSIONS},

@@ -2,16 +2,18 @@
 
 import ast
 import inspect
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from answers import ODD, RIGHT, WRONG, load
 
-from minitrpo.course.checks import check, differential, hint, hunt, mine, names, target
+from minitrpo.course.checks import check, differential, hint, hunt, mine, names, register, target
 from minitrpo.course.checks.differential import Wrong
 from minitrpo.course.checks.mistakes import Renamed, local_names, normalised, rows, source_of
 from minitrpo.course.checks.recorded_names import RECORDED
-from minitrpo.course.checks.register import examine, find
+from minitrpo.course.checks.register import examine, exercise, find
 
 exercises = pytest.mark.parametrize("name", names())
 
@@ -39,6 +41,22 @@ def refusal(name, candidate):
 def without_symptoms(monkeypatch):
     """Leave out the search for a known mistake, which decides nothing but the words."""
     monkeypatch.setattr(differential, "known", lambda *given: "")
+
+
+def test_a_second_exercise_of_a_name_is_refused_and_the_first_stays():
+    before = find("gae")
+    with pytest.raises(ValueError, match=r"elsewhere:gae.*" + re.escape(before.target)):
+        exercise("minitrpo.elsewhere:gae", "")(lambda: iter(()))
+    assert find("gae") is before
+    exercise(before.target, before.table)(before.cases)  # a module that is loaded again replaces its own
+    assert find("gae") == before
+
+
+def test_no_two_exercises_of_the_course_have_one_name():
+    """Each call of `exercise` in the files of checks is a name of its own."""
+    files = [Path(register.__file__).with_name(f"{lecture}.py") for lecture in register.LECTURES.split()]
+    calls = sum(len(re.findall(r"^@?exercise\(", file.read_text(), re.MULTILINE)) for file in files)
+    assert calls == len(names()) > 50
 
 
 @exercises

@@ -55,11 +55,15 @@ Cases = Callable[[], Iterator[Case]]
 def exercise(target: str, table: str) -> Callable[[Cases], Cases]:
     """Register the decorated generator of cases as an exercise, under the name of the function that is its solution.
 
-    table: hints, lines that begin with a question mark, and rows of known mistakes; see mistakes.py.
+    table: hints, lines that begin with a question mark, and rows of known mistakes; see mistakes.py. ValueError if
+    another function of this name is an exercise already: students ask for an exercise by this name alone.
     """
 
     def register(cases: Cases) -> Cases:
         name = target.partition(":")[2]
+        known = _exercises.get(name)
+        if known is not None and known.target != target:
+            raise ValueError(f"{target} and {known.target}: two exercises cannot both be called {name!r}; rename one")
         _exercises[name] = Exercise(name, target, cases, table)
         return cases
 
