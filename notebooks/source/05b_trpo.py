@@ -123,8 +123,8 @@ plt.show()
 # ### Exercise 1: `trpo_step`
 #
 # Write the rows with a `>`. A `Batch` has the `observations`, `actions` and `advantages` of $N$ steps; a `Report` is what the
-# log says of an update. These helpers of the package apply the functions of lectures 01 to 04 to a whole
-# batch:
+# log says of an update. These helpers of the package apply the functions of lectures 01 to 04 to
+# a whole batch:
 #
 # | call | returns | lecture |
 # |---|---|---|
@@ -147,7 +147,8 @@ plt.show()
 # **InvertedPendulum**: push a cart so that the pole on it stays up. Each step upright has reward 1, and an episode has at most
 # 1,000 steps. The loop below follows the pseudocode. `mine.trpo_step` is your function, once its check has passed. The functions of
 # earlier lectures, such as `mine.gae`, are the package's here: what you wrote there stays in that notebook. The critic also gets
-# the number of the step within its episode. A *fragment* is a piece of an episode: its last state has the number of its first step plus its length.
+# the number of the step within its episode. A *fragment* is a piece of an episode: its last state has the number of its first
+# step plus its length.
 #
 # *You should know*: `minitrpo.train` also runs an **observation filter**, which scales each entry by its running mean and
 # standard deviation. It changes only between updates. This loop works without one.
@@ -269,7 +270,9 @@ reveal(guess_apart, show_twins)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The difference in the last digit grows from update to update, until the two runs have nothing in common. Two things magnify it.
+# If the distance that you measured is far above 1e-15, the difference in the last digit has grown from update to update, until the
+# two runs have nothing in common. (If yours is still tiny after the last update, this took longer than twelve updates.) Two things
+# magnify it.
 #
 # - **Conjugate gradient.** Each iteration computes its direction from the residual of the last one, and magnifies its rounding.
 #   The printed lines test this at update 3, where both thetas get the same batch. On some processors ten iterations multiply the
@@ -443,7 +446,7 @@ reveal((guess_improvement, guess_coverage), show_luck)
 # ## See it move
 #
 # A return does not say what the arm does. A film does. This is the live run, with the most probable actions. In training it
-# drew its actions at random, and large random torques cost, so the returns of the last updates were lower than the film's.
+# drew its actions at random, and large random torques cost: compare the mean return in training with that of the film.
 
 # %%
 print(f"mean return in training, last five updates: {live.columns()['mean_return'][-5:].mean():.1f}")
