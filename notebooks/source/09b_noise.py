@@ -122,7 +122,7 @@ reveal((guess_reacher, guess_cheetah), show_cosines)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# In the recorded run on an AMD EPYC Reacher's cosine is 0.6: its gradients point roughly the same way. HalfCheetah's is near
+# In one run on an Intel Xeon Reacher's cosine is 0.6: its gradients point roughly the same way. HalfCheetah's is near
 # 0: its gradients have almost nothing in common. Yet HalfCheetah learns from batches of about this size. Many small signals
 # add up, and the noise of one update does not repeat in the next. A cosine near 0 therefore does not mean that there is no
 # signal, and a large one does not mean that there is no noise.
@@ -260,7 +260,7 @@ reveal(guess_larger, show_noise)
 # </details>
 #
 # The number of steps at which noise and signal are equal is the **noise scale**, $N \cdot \text{noise} / (1 -
-# \text{noise})$. It is printed above for each size. In the recorded run it is about 2,000 for this Reacher. For this
+# \text{noise})$. It is printed above for each size. In that run it was about 2,000 for this Reacher. For this
 # HalfCheetah the noise is close to 1 at every size, so these numbers scatter widely, and `inf` means that more noise than gain
 # was measured. The noise scale is then far above the sizes that we tried, and they cannot say how far.
 #
@@ -363,7 +363,7 @@ reveal((guess_for_reacher, guess_for_cheetah), show_followed)
 # Read the printed noise. Where it is near 1, the rule asks for more data; where it is well below 0.95, the rule would take
 # fewer steps, but 2,000 is its lower limit. We tried eight seeds of HalfCheetah: in six the rule asked for more data, and in two
 # a single measurement of 0.7 kept the run at 2,000 steps. An agreement above 0.3 of the signal (that is, above 0.3 times
-# 1 - noise) lets max-KL grow, as in the recorded run on Reacher.
+# 1 - noise) lets max-KL grow, as it did on Reacher in that run.
 #
 # </details>
 #

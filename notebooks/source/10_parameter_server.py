@@ -498,7 +498,7 @@ reveal((guess_equal, guess_straggler), show_seconds)
 # <details><summary>After your guess: what it means</summary>
 #
 # A ratio above 1 means that the asynchronous server is faster; an interval that contains 1 would not show which one is. With
-# equal workers it gains a little in the recorded run (1.2 times): it never waits, but it needs more samples, since only the
+# equal workers it gains a little (1.2 times in our run): it never waits, but it needs more samples, since only the
 # synchronous server can take long steps. With a straggler it gains much (5 times). The left figure shows the lead of 2: it
 # bridges hiccups, but not a worker that is *always* slow, because such a lead is used up once and for all.
 #

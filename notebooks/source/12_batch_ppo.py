@@ -172,7 +172,7 @@ reveal(guess_kept, show_free)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Compare the share with its standard error. In the recorded run on an AMD EPYC new steps show nothing of the gain (-14 %, with a
+# Compare the share with its standard error. In one run on an Intel Xeon new steps show nothing of the gain (-14 %, with a
 # standard error of 15 %), and the returns of new episodes fall for all three policies: the ten epochs have learned the noise of
 # this batch. If your share is clearly above 0, your policies were further from their best. The KL is far above TRPO's limit in
 # any case. Something has to end the climb.

@@ -438,10 +438,10 @@ def show_limits():
 show_limits()
 
 # %% [markdown]
-# Compare the first two lines. In the recorded run on an AMD EPYC the free plan predicts a cost of -15, which is impossible: it
+# Compare the first two lines. In one run on an Intel Xeon the free plan predicts a cost of -15, which is impossible: it
 # leads where the quadratic, fitted elsewhere, is negative. Carried out, it costs 29. **An optimiser finds the errors of its
 # model.** A limit keeps the plan where the model was fitted. The other lines compare the true cost of each plan with that of the
-# policy: an interval below 0 is a gain, and one that contains 0 shows no significant difference. In the recorded run plans with
+# policy: an interval below 0 is a gain, and one that contains 0 shows no significant difference. In that run plans with
 # 0.01 and 0.1 nats per step gain 2 and 3; for the larger limits the intervals reach from a gain of 7 to a loss of 18.
 #
 # Move the slider (it needs a running kernel): the tip of the arm goes from the cross to the star. From which limit on do
@@ -612,7 +612,7 @@ for name, share in zip(("sampling", "models", "LQR", "imitation"), shares.T):
     print(f"{name:9s} {share.mean():3.0f} % of the time; {between(share, 'updates', least=0, most=100)}")
 
 # %% [markdown]
-# In the recorded run imitation takes three quarters of the time. By Amdahl's law ranks that share only steps 1 to 3 then
+# In one run on an Intel Xeon imitation took three quarters of the time. By Amdahl's law ranks that share only steps 1 to 3 then
 # become 1.3 times as fast at most, so with `--learner sharded` they also share the imitation. On your machine the bound is 100
 # divided by the per cent of the imitation. (These are updates of one run, which resemble each other, so the intervals are too
 # narrow for other runs.)
