@@ -302,9 +302,9 @@ print(f"the played policy is {abs(gap):.1f} steps {'worse' if gap < 0 else 'bett
 
 # %% [markdown]
 # Two reasons make the surrogate too optimistic: the direction was fitted to the noise of this batch, and the new policy visits
-# states that the batch has never seen. The printed lines say how far prediction and play are apart for your policy. In the
-# run on an Intel Xeon the surrogate predicted a gain of about 1 step, and the played policy lost more than 2. So the KL
-# limit must be enforced, and we need a way back.
+# states that the batch has never seen. The printed lines say how far prediction and play are apart for your policy. In one
+# run on an Intel Xeon the surrogate predicted a gain of about 1 step, and the played policy lost more than 2. So the KL limit must
+# be enforced, and we need a way back.
 #
 # ## Backtracking
 #
