@@ -627,7 +627,7 @@ returns = {part: of_seeds for (algorithm, part), of_seeds in returns.items() if 
 print(f"A3C on CartPole, {len(returns['0.0'])} seeds:")
 for part, of_seeds in returns.items():
     mean, low, high = mean_interval(of_seeds)
-    print(f"{float(part):4.0%} lost: return in the end {mean:.0f} ({low:.0f} to {high:.0f})")
+    print(f"{float(part):4.0%} lost: return in the end {mean:.0f} ({low:.0f} to {min(high, 500):.0f})")
 
 # %% [markdown]
 # Shared memory is much faster than our messages. The lock costs 18 % of the gradients per second. Without it about one update
