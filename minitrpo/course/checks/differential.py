@@ -260,7 +260,9 @@ def judge(
         if not unchanged(before_it, array):
             said = f"For {each.kind}:\n  what it returned changed when it was called again: return new arrays each time"
             raise Wrong(said)
-    remarks += [f"for {where} it returns its argument `{name}`, or a part of it" for name, where in lent.items()]
+    for name, where in lent.items():
+        text = "it returns its argument `{}`, or a part of it: who later changes the one changes the other"
+        remarks.append(f"for {where} {text.format(name)}")
     if theirs > max(SLOW * ours, 1.0):
         remarks.append(f"it takes {theirs / ours:.0f} times as long as the package")
     kinds = list(dict.fromkeys(each.kind for each in every if each.refuses))
@@ -320,6 +322,7 @@ def unspoilt(candidate: Candidate, target: Candidate, lent: set[str]) -> Candida
                 lent.add(name)
         return result
 
+    wrapped.__wrapped__ = candidate  # type: ignore[attr-defined] # for inspect.unwrap
     return wrapped
 
 
