@@ -239,9 +239,10 @@ def blanked(name: str) -> str:
     """
     head, _ = head_and_body(name)
     comments = [line for step in step_lines(name) for line in narrow.filled(step, "    #    ")]
-    ending = f'    raise NotImplementedError("exercise {name}: write the body of this function")'
+    said = f'"exercise {name}: write the body of this function"'
+    ending = f"    raise NotImplementedError({said})"
     if len(ending) > narrow.WIDTH:
-        ending = ending.replace("the body of this function", "its body")
+        ending = f"    raise NotImplementedError(\n        {said}\n    )"
     return "\n".join([*narrow.head(head), *comments, ending])
 
 
