@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from minitrpo.commands.watch import VIDEO, film
 from minitrpo.course import NOTEBOOKS, alt_text
 from minitrpo.course.checks.register import in_jupyter
+from minitrpo.course.lab.turns import take_turns
 from minitrpo.course.machine import BUSY, busy_share
 from minitrpo.errors import BadInput, JobFailed
 from minitrpo.experience.environments import EnvironmentSpec, describe
@@ -62,6 +63,7 @@ T = TypeVar("T")
 PHASE_COLORS = COLORS | {"policy": "#00543D", "critic": PURPLE, "checkpoint": GREY, "idle": "#E8E8E8"}
 
 alt_text.in_notebook()
+take_turns()
 threadpool_limits(1)  # a lecture times one core; with more threads, sums and clocks would vary from machine to machine
 
 

@@ -116,7 +116,7 @@ reveal(guess_farther, show_shift)
 # The KL is not symmetric. One step doubles $\sigma$ from 1 to 2, another halves it from 2 to 1. Which step has the larger KL?
 
 # %% prediction="yes"
-guess_order = "to the wider"  # or: "to the narrower"
+guess_order = "to the wider"  # "to the wider" or "to the narrower"
 
 
 # %%

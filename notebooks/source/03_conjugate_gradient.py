@@ -155,7 +155,7 @@ def show_valley(ratio=1.0):
 _ = ipywidgets.interact(
     show_valley,
     ratio=ipywidgets.FloatSlider(
-        min=1, max=30, value=1, description="eigenvalues 1 :", style={"description_width": "initial"}
+        min=1, max=30, step=1, value=1, description="eigenvalues 1 :", style={"description_width": "initial"}
     ),
 )
 

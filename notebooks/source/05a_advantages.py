@@ -119,8 +119,7 @@ plt.show()
 # %% exercise="next_values"
 
 # %% [markdown]
-# Stuck? `hint("next_values", 1)`, and so on. `mine.next_values` is your function once its check has passed, and the
-# package's until then.
+# `mine.next_values` is your function once its check has passed, and the package's until then.
 #
 # Now we learn $V$ from the walks. Start at 0 everywhere, set each place's value to the mean of "reward + value of the next
 # place" over all visits, and repeat. Then we do the same with one merged flag, which treats a cut walk as terminated. The

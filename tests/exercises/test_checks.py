@@ -178,8 +178,22 @@ def test_a_hunt_prints_where_but_not_why_and_swaps_nothing_in(capsys):
 
 
 def test_unknown_names_are_answered_with_the_known_ones():
-    with pytest.raises(KeyError, match=names()[0]):
-        check("no such exercise", print)
+    with pytest.raises(KeyError, match="gaussian_log_prob"):
+        check("gauss_log_prob", print)
+    with pytest.raises(KeyError, match=r"names\(\)"):
+        check("xyzzy", print)
+
+
+def test_a_hint_takes_a_function_for_its_name_and_answers_a_typo_in_one_line(capsys):
+    def said(*typed):
+        hint(*typed)
+        return capsys.readouterr().out
+
+    assert said(target("energy"), 2) == said("energy", 2) != said("energy")
+    for typo in ("energi", "enegry"):
+        assert (said(typo).count("\n"), "energy" in said(typo)) == (1, True)
+    for nothing in ("xyzzy", 3):
+        assert (said(nothing).count("\n"), "names()" in said(nothing)) == (1, True)
 
 
 def test_an_error_in_the_students_code_is_located_and_shown_with_its_input():
