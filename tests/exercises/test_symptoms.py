@@ -5,6 +5,7 @@ from dataclasses import replace
 import autograd.numpy as np
 import pytest
 from autograd import grad
+from minitrpo.log_probability import LogProbability
 
 from minitrpo.checks import target
 from minitrpo.course.checks import differential
@@ -12,7 +13,6 @@ from minitrpo.course.checks.differential import Wrong, megabytes
 from minitrpo.course.checks.register import examine, find
 from minitrpo.course.checks.words import number
 from minitrpo.course.last_step import READINGS, values_after
-from minitrpo.log_probability import LogProbability
 from minitrpo.optimisers import adam
 
 
