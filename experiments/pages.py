@@ -5,6 +5,8 @@ A table stands between <!-- name --> and <!-- /name -->, lines of their own. A n
 """
 
 import re
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from experiments import growth, pictures, rules
@@ -13,10 +15,24 @@ from experiments.numbers import NUMBERS
 from experiments.registry import BLOCKS
 from minitrpo.course.scaling.command import recorded
 from minitrpo.course.scaling.predict import draw
+from minitrpo.errors import BadInput
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "experiments").glob("*.md"))]
 NUMBER = re.compile(r"(<!-- =([\w.-]+) -->).*?(<!-- = -->)")
+
+
+@cache
+def computed(make: Callable[[], str]) -> str:
+    """Return what a block or a number is; several pages may show it."""
+    return make()
+
+
+def number(name: str) -> str:
+    """Return the text of a number; BadInput if there is none of this name."""
+    if name not in NUMBERS:
+        raise BadInput(f"a page asks for the number {name}, which experiments/numbers does not have")
+    return computed(NUMBERS[name])
 
 
 def filled(text: str) -> str:
@@ -24,9 +40,8 @@ def filled(text: str) -> str:
     for name, block in BLOCKS.items():
         between = re.compile(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         if between.search(text):
-            content = block()
-            text = between.sub(lambda match, content=content: f"{match[1]}{content}\n{match[2]}", text)
-    return NUMBER.sub(lambda match: f"{match[1]}{NUMBERS[match[2]]()}{match[3]}", text)
+            text = between.sub(lambda match, block=block: f"{match[1]}{computed(block)}\n{match[2]}", text)
+    return NUMBER.sub(lambda match: f"{match[1]}{number(match[2])}{match[3]}", text)
 
 
 def write() -> list[Path]:

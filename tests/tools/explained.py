@@ -4,11 +4,13 @@
     python tests/tools/explained.py faults RUNS 0-1
     python tests/tools/explained.py usual RUNS 0        write minitrpo/reports/usual.csv from these healthy runs
     python tests/tools/explained.py count RUNS 1        hits among the first two findings, and first findings if healthy
+    python tests/tools/explained.py keep RUNS 1         record the first two findings of every run in experiments/data
 
 Even seeds set the limits, odd ones test them.
 """
 
 import csv
+import datetime
 import sys
 import time
 from collections import Counter
@@ -25,6 +27,12 @@ from minitrpo.commands.command_line import seeds_of
 from minitrpo.reports import findings
 from minitrpo.reports.explain import explain
 from minitrpo.run_folder.folder import RunFolder
+
+sys.path[:0] = [str(Path(__file__).parents[2])]
+
+from experiments import explained as recorded  # noqa: E402
+from experiments import tables  # noqa: E402
+from experiments.harness import machine_and_version  # noqa: E402
 
 MANY, ENDING = ("CartPole-v1", "Pendulum-v1", "Reacher-v5"), ("CartPole-v1", "Acrobot-v1", "InvertedPendulum-v5")
 BOX, LIMITED = ("Pendulum-v1", "Reacher-v5", "InvertedPendulum-v5"), ("Acrobot-v1", "Pendulum-v1", "Reacher-v5")
@@ -226,6 +234,27 @@ def count(place, seeds):
     )
 
 
+MADE = ("healthy", "faults", "keep")  # the steps by which the recorded rows are made
+
+
+def keep(place, seeds):
+    """Record the first two findings of every run; docs/explain.md shows them."""
+    rows = {column: [] for column in recorded.COLUMNS}
+    for fault, told, said in explained(place, seeds):
+        first, second = (*said.kinds[:2], "", "")[:2]
+        names = FAULTS[fault][0] if fault else ""
+        task = told["env"].removeprefix(fault.title().replace(" ", ""))  # planted faults are in the name of the task
+        cells = (fault, names, told["algorithm"], task, told["seed"], first, second)
+        for column, cell in zip(recorded.COLUMNS, cells, strict=True):
+            rows[column].append(cell)
+    machine, version = machine_and_version()
+    made = {"experiment": "explained", "version": version, "date": f"{datetime.date.today()}"}
+    command = "; ".join(
+        f"python tests/tools/explained.py {what} RUNS {sys.argv[3]}" for what in ("faults", "healthy", "keep")
+    )
+    tables.add(recorded.FOLDER, made, command, machine, {"rows": rows})
+
+
 if __name__ == "__main__":
     what, folder, numbers = sys.argv[1:]
     WHAT = {
@@ -233,5 +262,6 @@ if __name__ == "__main__":
         "faults": partial(train, faults=True),
         "usual": usual,
         "count": count,
+        "keep": keep,
     }
     WHAT[what](Path(folder), seeds_of(numbers))
