@@ -1,7 +1,8 @@
 """Pages that show recorded numbers, which the program writes: tables, and single numbers within sentences.
 
 A table stands between <!-- name --> and <!-- /name -->, lines of their own. A number within a sentence stands between
-<!-- =NAME --> and <!-- = -->, which a reader of the page does not see; `experiments.numbers` says what it is.
+<!-- =NAME --> and <!-- = -->, which a reader of the page does not see; `experiments.numbers` says what it is. After a
+backtick the mark is code, of a page that explains it.
 """
 
 import re
@@ -19,7 +20,7 @@ from minitrpo.errors import BadInput
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "experiments").glob("*.md"))]
-NUMBER = re.compile(r"(<!-- =([\w.-]+) -->).*?(<!-- = -->)")
+NUMBER = re.compile(r"(?<!`)(<!-- =([\w.-]+) -->).*?(<!-- = -->)")
 
 
 @cache

@@ -14,6 +14,7 @@ from experiments.harness import made_by
 from experiments.rules import BAD, FIXED, MARGIN, NO_MARGIN, NOISE, ONE_FOR_ALL, RIGHT, STARTS
 from minitrpo.course.scaling.command import recorded
 from minitrpo.course.scaling.predict import COLUMNS, breaks
+from minitrpo.course.speedup.statistics import speedup
 from minitrpo.course.statistics import Interval, difference_interval, ratio_interval
 from minitrpo.reports.findings import USUAL
 
@@ -312,7 +313,7 @@ def gains(kind: str, collecting: bool) -> str:
         alone = np.concatenate([runs[f"{name}, 1", env] for name in scaling.KINDS])
         together = np.concatenate([runs[f"{name}, {ranks}", env] for name in kinds for ranks in (2, 4, 8)])
         phase = 0 if collecting else 1
-        found.append(scaling.speedup(scaling.phases(alone)[phase], scaling.phases(together)[phase]))
+        found.append(speedup(scaling.phases(alone)[phase], scaling.phases(together)[phase]))
     return span(found, ".2f")
 
 

@@ -6,6 +6,8 @@
     python tests/tools/explained.py count RUNS 1        hits among the first two findings, and first findings if healthy
     python tests/tools/explained.py keep RUNS 1         record the first two findings of every run in experiments/data
 
+With a last word `first` it is about one run of each fault and of each member alone, which takes minutes, not an hour.
+
 Even seeds set the limits, odd ones test them.
 """
 
@@ -181,14 +183,27 @@ def runs_of(place, seeds):
                     yield place / f"{fault.replace(' ', '_')}/{name}/{task}-{seed}", fault, told
 
 
-def train(place, seeds, faults):
+def first_of_each(place, seeds):
+    """Yield the first run of each fault, and of each member without one."""
+    known = set()
     for out, fault, told in runs_of(place, seeds):
+        what = fault or told["algorithm"]
+        if what not in known:
+            known.add(what)
+            yield out, fault, told
+
+
+CHOSEN = first_of_each if sys.argv[-1] == "first" else runs_of
+
+
+def train(place, seeds, faults):
+    for out, fault, told in CHOSEN(place, seeds):
         if bool(fault) == faults and not (out / "checkpoint.npz").exists():
             minitrpo.train(out=out, progress="none", checkpoint_every="100000", **told)
 
 
 def explained(place, seeds, healthy=True):
-    for out, fault, told in runs_of(place, seeds):
+    for out, fault, told in CHOSEN(place, seeds):
         if (out / "checkpoint.npz").exists() and (healthy or fault):
             yield fault, told, explain(RunFolder.open(str(out)))
 
@@ -256,7 +271,7 @@ def keep(place, seeds):
 
 
 if __name__ == "__main__":
-    what, folder, numbers = sys.argv[1:]
+    what, folder, numbers = sys.argv[1:4]
     WHAT = {
         "healthy": partial(train, faults=False),
         "faults": partial(train, faults=True),
