@@ -37,7 +37,8 @@ def report() -> str:
         other = {name: count for name, count in each.outcomes.items() if name not in (SAME, COUNTED)}
         right = [f"{each.outcomes.get(name, 0)}" for name in (SAME, COUNTED)]
         wrong = ", ".join(f"{name} {count}" for name, count in other.items()) or "none"
-        made = (f"{each.run['date']}, version {each.run['version']}", f"`{each.run['setting']}`")
+        options = " ".join(re.findall(r"--(?:kills|seed) \d+", each.run["setting"]))
+        made = (f"{each.run['date']}, version {each.run['version']}", f"`{options}`")
         rows.append((*made, f"{each.runs}", f"{each.kills}", *right, wrong, f"{each.slowest_end:.0f}"))
-    header = ("date", "command", "killed runs", "kills", "ended with the same bits", "counted every gradient", "others")
-    return table((*header, "slowest end, s"), rows, 2)
+    header = ("date", "options of `soak.py`", "killed runs", "kills", "ended with the same bits")
+    return table((*header, "counted every gradient", "others", "slowest end, s"), rows, 2)

@@ -12,7 +12,6 @@ from experiments import (
     growth,
     kills,
     limit,
-    noise_batches,
     own_algorithms,
     panel,
     parts,
@@ -38,7 +37,6 @@ ALONE += (
     panel.RATES,
     growth.EXPERIMENT,
     rules.ELSEWHERE_TOO,
-    noise_batches.EXPERIMENT,
     own_algorithms.EXPERIMENT,
 )
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*claims.CLAIMS.values(), *ALONE, *peers.EXPERIMENTS)}

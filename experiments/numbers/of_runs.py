@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments import family, kills, noise_batches, own_algorithms, rules, scaling, scaling_check, tables
+from experiments import family, kills, own_algorithms, rules, scaling, scaling_check, tables
 from experiments.harness import made_by
 from experiments.rules import BAD, FIXED, MARGIN, NO_MARGIN, NOISE, ONE_FOR_ALL, RIGHT, STARTS
 from minitrpo.course.scaling.command import recorded
 from minitrpo.course.scaling.predict import COLUMNS, breaks
 from minitrpo.course.speedup.statistics import speedup
 from minitrpo.course.statistics import Interval, difference_interval, ratio_interval
+from minitrpo.noise import NoiseConfig
 from minitrpo.reports.findings import USUAL
 
 ROOT = tables.DATA.parents[1]
@@ -111,9 +112,17 @@ def ends() -> list[tuple[dict[Any, list[float]], rules.Start]]:
     return found
 
 
-def of_run(column: str) -> list[float]:
-    """Return a column of the runs that record what the noise rule chooses."""
-    return [some[0][column] for some in noise_batches.EXPERIMENT.runs().values()]
+def at_least_steps() -> str:
+    """Return on how many environments most steps were played in updates of the fewest steps that the rule may choose.
+
+    A row of a recorded curve is an update in which an episode ended, so two rows tell the size of an update only if
+    every update has such an end. What is counted is therefore at least so many.
+    """
+    least, runs, shares = NoiseConfig().steps_limits[0], rules.EXPERIMENT.runs(), []
+    for env in rules.STEPS:
+        ends = [run["curves"]["env_steps"] for run in runs[rules.called(NOISE, RIGHT), env]]
+        shares.append(np.mean([np.sum(np.diff(x, prepend=0) == least) * least / x[-1] for x in ends]))
+    return f"{sum(share > 0.5 for share in shares)} of {len(shares)}"
 
 
 BAD_STARTS, BAD_STEPS, BAD_KL = tuple(BAD), tuple(BAD[:2]), tuple(BAD[2:])
@@ -156,8 +165,7 @@ ADAPTING: dict[str, Callable[[], str]] = {
     "elsewhere.score.fixed": partial(mean_score, FIXED, True),
     "elsewhere.worst.noise": partial(worst_start, NOISE),
     "elsewhere.worst.fixed": partial(worst_start, FIXED),
-    "noise.mostly_least": lambda: f"{sum(x > 0.5 for x in of_run('least'))} of {len(of_run('least'))}",
-    "noise.measuring": lambda: f"{100 * min(of_run('measuring')):.1f} to {percent(max(of_run('measuring')), 1)}",
+    "rules.at_least_steps": at_least_steps,
 }
 
 
