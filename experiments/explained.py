@@ -28,11 +28,10 @@ def hit(row: dict[str, Any]) -> bool:
 
 def report() -> str:
     """Return how often planted faults were found, which were missed, and what was said of healthy runs."""
-    run, planted, healthy = (
-        recorded(),
-        [each for each in rows() if each["fault"]],
-        [r for r in rows() if not r["fault"]],
-    )
+    if not (FOLDER / "runs.csv").exists():
+        return "Not recorded yet."
+    run = recorded()
+    planted, healthy = ([row for row in rows() if bool(row["fault"]) == faulty] for faulty in (True, False))
     faults = len({each["fault"] for each in planted})
     found = f"{sum(map(hit, planted))} have the fault among the first two findings"
     lines = [(f"{len(planted)} runs with one of {faults} planted faults", found)]

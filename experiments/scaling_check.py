@@ -55,7 +55,7 @@ def report() -> str:
     run = recorded()
     rows, cells = run["rows"], []
     for n, error in enumerate(off(rows)):
-        ranks = f"{rows['ranks'][n]:.0f}{'*' * (rows['ranks'][n] > run['machine']['cores'])}"
+        ranks = f"{rows['ranks'][n]:.0f}{'*' * int(rows['ranks'][n] > run['machine']['cores'])}"
         measured = f"{rows['measured_s'][n]:.3g} ({rows['low_s'][n]:.3g} to {rows['high_s'][n]:.3g})"
         words = (rows["task"][n], ranks, rows["learner"][n], rows["pool"][n])
         cells.append((*words, f"{rows['predicted_s'][n]:.3g}", measured, f"{100 * error:+.0f} %"))

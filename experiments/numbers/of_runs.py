@@ -22,9 +22,9 @@ from minitrpo.reports.findings import USUAL
 ROOT = tables.DATA.parents[1]
 
 
-def percent(share: float, digits: int = 0) -> str:
+def percent(share: float) -> str:
     """Return a share in per cent, rounded as the tables round the share."""
-    return f"{100 * float(f'{share:.{digits + 2}f}'):.{digits}f} %"
+    return f"{100 * float(f'{share:.2f}'):.0f} %"
 
 
 def percents(interval: Interval) -> str:
