@@ -3,7 +3,6 @@
 import contextlib
 import io
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -24,26 +23,24 @@ LAST = 0.1  # of a run, over which its final return is the mean
 
 
 def trained(job: Job, folder: Path) -> Measured:
-    """Return the mean training return over the last tenth of a run, its steps, and the processor's seconds."""
-    began = time.process_time()
+    """Return the mean training return over the last tenth of a run, and its steps."""
     with contextlib.redirect_stdout(io.StringIO()):
         train([*job.words, "--seed", str(job.seed), "--out", str(folder / "run"), "--progress", "none"])
-    cpu = time.process_time() - began
     columns = RunFolder(folder / "run").columns()
     steps = columns["env_steps"]
     late = steps > (1 - LAST) * steps[-1]
-    return {"final": np.nanmean(columns["mean_return"][late]), "total_steps": steps[-1], "cpu_s": cpu}, {}
+    return {"final": np.nanmean(columns["mean_return"][late]), "total_steps": steps[-1]}, {}
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
-    """Return a row for each example: the lowest and the highest final return of its seeds, and the seconds of a run."""
+    """Return a row for each example: the lowest and the highest final return of its seeds, and the steps of a run."""
     rows = []
     for (name, env), some in runs.items():
-        final, cpu = ([run[column] for run in some] for column in ("final", "cpu_s"))
-        ends = (f"{min(final):.0f} to {max(final):.0f}", f"{len(some)}", f"{some[0]['total_steps']:,.0f}")
-        rows.append((f"`{name}`", env, *ends, f"{np.median(cpu):.0f}"))
+        final, steps = ([run[column] for run in some] for column in ("final", "total_steps"))
+        span = f"{min(final):.0f} to {max(final):.0f}"
+        rows.append((f"`{name}`", env, span, f"{len(some)}", f"{np.median(steps):,.0f}"))
     header = ("example", "task", "return over the last tenth of a run, lowest to highest seed", "seeds")
-    return table((*header, "steps", "seconds of one core, median"), rows, text=2)
+    return table((*header, "steps, median"), rows, text=2)
 
 
 EXPERIMENT = Experiment(

@@ -259,13 +259,6 @@ def final_returns(example: str) -> str:
     return span(run["final"] for run in some)
 
 
-def of_examples(column: str) -> str:
-    """Return the medians over seeds of a column, one for each example: `3, 6 and 33`."""
-    runs = own_algorithms.EXPERIMENT.runs().values()
-    *first, last = (f"{np.median([run[column] for run in some]):,.0f}" for some in runs)
-    return f"{', '.join(first)} and {last}"
-
-
 def lines_of(file: str) -> str:
     """Return how many lines a file of mpi_scripts/own has."""
     return f"{len((own_algorithms.FOLDER / file).read_text('utf-8').splitlines())}"
@@ -273,8 +266,6 @@ def lines_of(file: str) -> str:
 
 OWN: dict[str, Callable[[], str]] = {
     **{f"own.{example}": partial(final_returns, example) for example in own_algorithms.EXAMPLES},
-    "own.steps": partial(of_examples, "total_steps"),
-    "own.seconds": partial(of_examples, "cpu_s"),
     "own.made": lambda: made_by(own_algorithms.EXPERIMENT, own_algorithms.EXPERIMENT.runs()),
     "own.lines.es": partial(lines_of, "evolution_strategies.py"),
     "own.lines.impala": partial(lines_of, "impala.py"),
