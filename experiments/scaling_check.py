@@ -1,6 +1,7 @@
 """How far the predicted seconds of an iteration are from measured ones, as `mpi_scripts/scaling.py check` found.
 
-The rows of one machine are what `check` printed, those over a cable between two hosts what `tests/tools/hosts.py` did.
+The rows of one machine are what `check` printed, with its digits; those over a cable between two hosts are what
+`tests/tools/hosts.py` printed.
 """
 
 from typing import Any, NamedTuple
