@@ -38,7 +38,7 @@ comm.ssend(7, dest=(rank + 1) % 3)
 r = comm.irecv(source=1 - rank)
 x = r.wait()
 === waitall: 2 ranks, tag, ranks 0 1, lines 5
-r = [comm.irecv(source=1 - rank), comm.isend(3, dest=1 - rank, tag=4)]
+r = [comm.irecv(source=1 - rank, tag=3), comm.isend(3, dest=1 - rank, tag=4)]
 MPI.Request.waitall(r)
 === receive from itself: 2 ranks, self, ranks 1, lines 6
 if rank == 1:
@@ -71,7 +71,7 @@ for i in range(4):
         comm.recv(source=1)
     elif i < 3:
         comm.send(i, dest=0)
-=== any source, nobody: 3 ranks, no sender, ranks 0, lines 6
+=== any source and no sender: 3 ranks, no sender, ranks 0, lines 6
 if rank == 0:
     comm.recv()
 else:

@@ -40,7 +40,9 @@ Whatever happens, no process is left. recorder.py writes the calls down, record.
 sentences of them, diagram.py a picture.
 """
 
-from minitrpo.course.mpi.magic import load_ipython_extension, show_messages
+from minitrpo.course.mpi.magic import in_notebook, load_ipython_extension, show_messages
 from minitrpo.course.mpi.run import MpiResult, run_mpi
 
 __all__ = ["MpiResult", "load_ipython_extension", "run_mpi", "show_messages"]
+
+in_notebook()

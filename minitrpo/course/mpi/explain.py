@@ -207,7 +207,7 @@ def explain(state: State, program: Program, places: dict[int, int]) -> list[Find
         found += [*selves(state), *collectives(state), *near_misses(state), *ended(state), *cycles(state)]
     found += computing(state, program, places)
     if not state.full:
-        found += [*skipped(state), *no_sender(state)]
+        found += [*no_sender(state), *skipped(state)]
     if not found:
         found.append(Finding("time", (), (), "It is not known for what the ranks wait; perhaps they still work."))
     return [*found, *where(state, program, places)]
@@ -218,8 +218,8 @@ def computing(state: State, program: Program, places: dict[int, int]) -> Iterabl
     for rank in sorted(places.keys() - state.now.keys() - state.finished.keys() - state.full):
         line = places[rank]
         loop = program.loop_around(line)
-        inside = f", in the loop of line {loop}, `{program.line(loop)}`," if loop is not None else ""
-        text = f"Rank {rank} was in line {line}, `{program.line(line)}`{inside} and in no MPI call: it computes."
+        inside = "" if loop in (None, line) else f" in the loop of line {loop}, `{program.line(loop)}`,"
+        text = f"Rank {rank} was in line {line}, `{program.line(line)}`,{inside} and in no MPI call that waits."
         yield Finding("computing", (rank,), (line,), text)
 
 
@@ -300,9 +300,9 @@ def ended(state: State) -> Iterable[Finding]:
         wanted = wanted_ranks(state, call)
         if call.collective or not wanted or not wanted <= state.finished.keys() or missed(state, call):
             continue
-        verb = "receives it" if call.sends and not call.receives else "sends one"
-        text = f"Rank {call.rank} waits in line {call.line} for {names(wanted)}, "
-        text += f"at the end of the program already, to make a call that {verb}."
+        have = "have" if len(wanted) > 1 else "has"
+        text = f"Rank {call.rank} waits in line {call.line} for {names(wanted)}, which {have} come to the end of the "
+        text += "program and will make no other call."
         yield Finding("finished", (call.rank, *sorted(wanted)), lines(call), text)
 
 
@@ -342,7 +342,8 @@ def cycles(state: State) -> Iterable[Finding]:
     if path is None:
         return
     calls = [state.now[rank] for rank in path]
-    who = " and ".join(f"rank {call.rank} (line {call.line})" for call in calls)
+    *others, last = [f"rank {call.rank} (line {call.line})" for call in calls]
+    who = f"{', '.join(others)} and {last}"
     how = "each waits for the other" if len(path) == 2 else "each waits for the next, and the last for the first"
     yield Finding("cycle", tuple(path), lines(*calls), f"{capital(who)}: {how}: a deadlock.")
 

@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -127,3 +128,12 @@ def show_messages(result: MpiResult | None = None) -> None:
 def load_ipython_extension(shell: Any) -> None:
     """Give IPython the cell magic %%mpi: `%load_ext minitrpo.course.mpi`."""
     shell.register_magic_function(lambda line, cell: run_cell(line, cell, shell.user_ns), "cell", "mpi")
+
+
+def in_notebook() -> None:
+    """Give the notebook that imports this package the cell magic, if it is one."""
+    if "IPython" in sys.modules:
+        from IPython import get_ipython
+
+        if (shell := get_ipython()) is not None:
+            load_ipython_extension(shell)
