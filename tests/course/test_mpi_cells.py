@@ -390,3 +390,14 @@ def test_programs_are_files_too(tmp_path):
     file = tmp_path / "hello.py"
     file.write_text("print('hello')\nanswer = 42\n")
     assert run_mpi(Path(file), 1, names=["answer"]).values == ({"answer": 42},)
+
+
+@pytest.mark.slow
+def test_a_plain_program_is_not_recorded_and_nothing_is_said_of_its_calls():
+    result = run_mpi(RING, 2, names=["total"], record=False)
+    assert (result.ok, result.values, result.messages, result.calls) == (True, ({"total": 3}, {"total": 3}), [], [])
+    result = run_mpi(BEGIN + "comm.recv(source=1 - rank)", 2, timeout=3, record=False)
+    assert (result.cause, {finding.lines for finding in result.findings if finding.kind == "where"}) == (
+        "calls",
+        {(5,)},
+    )

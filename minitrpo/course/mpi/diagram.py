@@ -112,7 +112,7 @@ def waits(state: State) -> list[tuple[Call, float, float]]:
 def title(state: State) -> str:
     """Return what there is to see: how many messages and bytes, and which rank waits most."""
     if not state.calls:
-        return "no MPI call"
+        return "no MPI call was written down" if state.full else "no MPI call"
     number = len(state.messages)
     text = f"{number or 'no'} message{'s' * (number != 1)}"
     if number:

@@ -38,6 +38,7 @@ def options() -> Options:
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--by-rank", action="store_true")
     parser.add_argument("--fails", action="store_true")
+    parser.add_argument("--plain", action="store_true")
     return parser
 
 
@@ -56,7 +57,7 @@ def run_cell(line: str, cell: str, variables: dict[str, Any]) -> None:
         if chosen.name is not None:
             variables[chosen.name] = source
         shown = Shown(by_rank=chosen.by_rank)
-        result = run_mpi(source, chosen.n, timeout=chosen.timeout, show_line=shown.line)
+        result = run_mpi(source, chosen.n, timeout=chosen.timeout, record=not chosen.plain, show_line=shown.line)
     except (BadInput, JobFailed, OSError) as error:
         raise MpiProgramFailed(str(error)) from None
     except KeyboardInterrupt:

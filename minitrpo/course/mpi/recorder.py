@@ -12,7 +12,8 @@ killed; record.py reads them. The entry `e` says what a line is:
     failed    n                       call n has raised
     out       text, stream            the program has printed
     raised    line, type, text        the program ended by an exception, or by os._exit
-    end                                     the program has come to its end
+    full                              the rank makes calls that are not written down
+    end                               the program has come to its end
 """
 
 import ast
@@ -609,7 +610,10 @@ def main(folder: Path) -> None:
     sys.argv, sys.path[0] = [job["program"]], os.getcwd()
     sys.stdout, sys.stderr = Printed(recorder, "stdout", 1), Printed(recorder, "stderr", 2)
     MPI.COMM_WORLD.Barrier()  # Python starts at different times; the program begins on all ranks together
-    install()
+    if job["record"]:
+        install()
+    else:
+        recorder.write("full")
     try:
         run(job, folder)
     except SystemExit as error:
