@@ -311,6 +311,22 @@ def test_a_program_that_ends_although_messages_are_left_or_roots_differ_has_note
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("send", "receive", "kind"),
+    [
+        ("comm.Send(x, dest=1)", "comm.recv(source=0)", "letters"),
+        ("comm.send(x, dest=1)", "comm.Recv(x, source=0)", "letters"),
+        ("comm.send(1, dest=1)", "comm.Recv(np.zeros(100), source=0)", "letters"),
+        ("comm.Send(x, dest=1)", "comm.Recv(x[:2], source=0)", "sizes"),
+    ],
+)
+def test_a_receive_of_another_kind_or_with_too_little_room_is_named_whether_mpi_notices_or_not(send, receive, kind):
+    result = run_mpi(f"{BEGIN}x = np.zeros(3)\nif rank == 0:\n    {send}\nelse:\n    {receive}\n", 2)
+    (found,) = (finding for finding in (*result.findings, *result.notes) if finding.kind == kind)
+    assert (found.ranks, found.lines) == ((0, 1), (7, 9))
+
+
+@pytest.mark.slow
 def test_what_a_program_prints_without_end_is_cut_and_slow_programs_are_not_called_deadlocks(monkeypatch):
     result = run_mpi("while True: print('again and again')\n", 2, timeout=3)
     assert result.cause == "computing"

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from minitrpo.course.mpi.program import Program
-from minitrpo.course.mpi.record import Call, Message, State
+from minitrpo.course.mpi.record import Call, Message, State, fits
 
 # Collective calls to which all ranks come with buffers of one size
 SAME_SIZES = ("Bcast", "Gather", "Allgather", "Alltoall", "Reduce", "Allreduce", "Scan", "Exscan")
@@ -22,13 +22,14 @@ class Finding:
     kind: the cause; ranks, lines: those that the sentence names; text: the sentence. The kinds are
 
     - of a program that ends by itself: "syntax" (an error in its text), "raised" (an exception), "exit" (a process was
-      killed), "sizes" (buffers of a collective call differ in size);
+      killed), "sizes" (buffers differ in size), "letters" (`Send` with `recv`, or `send` with `Recv`);
     - of a program that had to be ended: "self" (a rank waits for itself), "tag", "source", "communicator" (there is a
       message, but another than the rank waits for), "finished" (the other rank has ended), "skipped" (not all ranks
       make a collective call), "collectives" (they make different ones), "roots" (with different roots), "cycle" (each
       waits for the next), "no sender" (a message of any rank would do), "computing" (a rank is in no MPI call),
       "calls" (too many to be written down), "time" (nothing of all this); "where" says where a rank is;
-    - of a program that has ended all the same: "unreceived", "collectives", "roots", "sizes".
+    - of a program that has ended all the same: "unreceived", "collectives", "roots", "sizes", "letters",
+      "value" (a variable could not be handed over).
     """
 
     kind: str
@@ -411,7 +412,7 @@ def one_line(kind: str, text: str) -> str:
 
 def findings_of_failure(state: State, program: Program, code: int, said: str) -> list[Finding]:
     """Return why a program ended by itself with an exit code other than 0. said: what mpiexec has printed."""
-    found = [*raised(state, program), *sizes(state)]
+    found = [*raised(state, program), *sizes(state), *unlike(state)]
     if found:
         return found
     pid = re.search(r"PID (\d+) RUNNING", said)
@@ -430,6 +431,29 @@ def sizes(state: State) -> Iterable[Finding]:
             numbers = ", ".join(f"rank {rank} {there[rank].size:,}" for rank in sorted(there) if there[rank].size)
             text = f"`{one.text}` (line {one.line}) takes equally many bytes of each rank; here: {numbers}."
             yield Finding("sizes", tuple(sorted(there)), lines(one), text)
+            return
+
+
+def unlike(state: State) -> Iterable[Finding]:
+    """Find messages whose receive takes another kind of data than was sent, or has less room."""
+    pairs = [(message, message.receive) for message in state.messages if message.receive is not None]
+    for call in state.calls:
+        fitting = [
+            message for message in state.open_sends if call.end is None and call.receives and fits(message, call)
+        ]
+        pairs += [(message, call) for message in fitting[:1]]
+    for message, call in pairs:
+        ranks, places = (message.source, message.dest), lines(message.send, call)
+        text = (
+            f"Rank {message.source} sent by `{message.send.name}` (line {message.send.line}) what rank {message.dest} "
+        )
+        text += f"rank {message.dest} received by `{call.name}` (line {call.line})"
+        if message.send.buffers != call.buffers and call.name not in ("mprobe", "Mprobe", "improbe", "Improbe"):
+            kinds = "small letters are for any object, methods with a capital letter for buffers"
+            yield Finding("letters", ranks, places, f"{text}: {kinds}.")
+            return
+        if call.buffers and call.room is not None and call.room < message.size:
+            yield Finding("sizes", ranks, places, f"{text}: {message.size:,} bytes, with room for {call.room:,}.")
             return
 
 
@@ -453,6 +477,7 @@ def oddities(state: State) -> Iterable[Finding]:
         yield from unreceived(state)
         yield from collectives(state)
         yield from sizes(state)
+        yield from unlike(state)
 
 
 def unreceived(state: State) -> Iterable[Finding]:

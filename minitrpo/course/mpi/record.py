@@ -31,6 +31,7 @@ class Call:
     order: int | None  # of a collective call: the how many-th of its communicator, from 1
     root: int | None
     size: int | None  # bytes
+    room: int | None  # bytes of the buffer of a call that receives
     dest: int | None
     send_tag: int | None
     sends: bool
@@ -49,6 +50,11 @@ class Call:
     def immediate(self) -> bool:
         """Return whether this call only begins something that a request ends."""
         return self.name[0] in "iI"
+
+    @property
+    def buffers(self) -> bool:
+        """Return whether the call takes buffers, which mpi4py's methods in capital letters do, and not any object."""
+        return self.name[0].isupper()
 
     @property
     def waits(self) -> bool:
@@ -270,6 +276,7 @@ def call_of(key: tuple[int, int], entry: dict[str, Any], ended: dict[str, Any] |
         order=entry.get("order"),
         root=entry.get("root"),
         size=entry.get("pickled", size if size is not None else entry.get("size")),
+        room=entry.get("room"),
         dest=dest,
         send_tag=send_tag,
         sends="send" in entry,

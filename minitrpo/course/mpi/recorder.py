@@ -259,6 +259,7 @@ def point_to_point(base: type, name: str) -> Callable[..., Any]:
             entries["send"] = sent(self, a)
         if receives:
             entries["recv"] = wanted(self, a)
+            entries["room"] = nbytes(a.get("recvbuf", a.get("buf"))) if name[0].isupper() else None
         status = None
         if has_status:
             status = a["status"] = a["status"] or MPI.Status()
