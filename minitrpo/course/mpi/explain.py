@@ -54,15 +54,15 @@ def wanted_ranks(state: State, call: Call) -> set[int]:
 
 def partners(state: State, call: Call) -> set[int]:
     """Return with which ranks a call to send or to receive still has to exchange a message."""
-    found: set[int] = set()
+    wanted: set[int] = set()
     if (call.rank, call.number) in state.matches:
-        return found
+        return wanted
     if call.receives or call.probe:
         everybody = set(state.members.get(call.comm or "", range(state.ranks)))
-        found |= everybody if call.source is None else {call.source}
+        wanted |= everybody if call.source is None else {call.source}
     if call.sends and call.dest is not None and not call.receives:
-        found.add(call.dest)
-    return {rank for rank in found if rank >= 0}
+        wanted.add(call.dest)
+    return {rank for rank in wanted if rank >= 0}
 
 
 def unfinished(state: State, call: Call) -> list[Call]:
@@ -163,21 +163,21 @@ def simple_purpose(state: State, call: Call) -> str:
 
 def where(state: State, program: Program, places: dict[int, int]) -> list[Finding]:
     """Return in which line each rank is, and for what it waits."""
-    found = []
+    findings = []
     for rank in range(state.ranks):
         if rank in state.now:
             call = state.now[rank]
-            found.append(Finding("where", (rank,), lines(call), f"{at(call)} {purpose(state, call)}."))
+            findings.append(Finding("where", (rank,), lines(call), f"{at(call)} {purpose(state, call)}."))
         elif rank in state.finished:
-            found.append(
+            findings.append(
                 Finding("where", (rank,), (), f"rank {rank} has come to the end of the program{after(state, rank)}.")
             )
         elif rank in state.full and rank in places:
             text = f"rank {rank}, line {places[rank]}: `{program.line(places[rank])}`."
-            found.append(Finding("where", (rank,), (places[rank],), text))
+            findings.append(Finding("where", (rank,), (places[rank],), text))
         elif rank not in places:
-            found.append(Finding("where", (rank,), (), f"rank {rank} has not begun its program."))
-    return found
+            findings.append(Finding("where", (rank,), (), f"rank {rank} has not begun its program."))
+    return findings
 
 
 def after(state: State, rank: int) -> str:
@@ -200,18 +200,18 @@ def explain(state: State, program: Program, places: dict[int, int]) -> list[Find
         places: the line in which each rank is, of those that answered.
 
     """
-    found = list(raised(state, program))
+    findings = list(raised(state, program))
     if state.full:
         text = f"{names(state.full)} made MPI calls that are not written down, so that the cause is not known."
-        found.append(Finding("calls", tuple(state.full), (), capital(text)))
+        findings.append(Finding("calls", tuple(state.full), (), capital(text)))
     else:
-        found += [*selves(state), *collectives(state), *near_misses(state), *ended(state), *cycles(state)]
-    found += computing(state, program, places)
+        findings += [*selves(state), *collectives(state), *near_misses(state), *ended(state), *cycles(state)]
+    findings += computing(state, program, places)
     if not state.full:
-        found += [*no_sender(state), *skipped(state)]
-    if not found:
-        found.append(Finding("time", (), (), "It is not known for what the ranks wait; perhaps they still work."))
-    return [*found, *where(state, program, places)]
+        findings += [*no_sender(state), *skipped(state)]
+    if not findings:
+        findings.append(Finding("time", (), (), "It is not known for what the ranks wait; perhaps they still work."))
+    return [*findings, *where(state, program, places)]
 
 
 def computing(state: State, program: Program, places: dict[int, int]) -> Iterable[Finding]:
@@ -235,11 +235,11 @@ def selves(state: State) -> Iterable[Finding]:
 
 def turns(state: State) -> Iterable[dict[int, Call]]:
     """Yield the calls of each collective operation, in the order of turns of each communicator."""
-    found: dict[tuple[str, int], dict[int, Call]] = {}
+    operations: dict[tuple[str, int], dict[int, Call]] = {}
     for call in state.calls:
         if call.comm is not None and call.order is not None:
-            found.setdefault((call.comm, call.order), {})[call.rank] = call
-    yield from (found[turn] for turn in sorted(found))
+            operations.setdefault((call.comm, call.order), {})[call.rank] = call
+    yield from (operations[turn] for turn in sorted(operations))
 
 
 def collectives(state: State) -> Iterable[Finding]:
@@ -412,9 +412,9 @@ def one_line(kind: str, text: str) -> str:
 
 def findings_of_failure(state: State, program: Program, code: int, said: str) -> list[Finding]:
     """Return why a program ended by itself with an exit code other than 0. said: what mpiexec has printed."""
-    found = [*raised(state, program), *sizes(state), *unlike(state)]
-    if found:
-        return found
+    findings = [*raised(state, program), *sizes(state), *unlike(state)]
+    if findings:
+        return findings
     pid = re.search(r"PID (\d+) RUNNING", said)
     ranks = [rank for rank, number in state.pids.items() if pid is not None and number == int(pid[1])]
     if not ranks:

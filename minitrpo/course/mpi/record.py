@@ -195,19 +195,19 @@ class State:
             if (call.rank, call.number) in arrived:
                 waited, (_, source, tag, size) = arrived[call.rank, call.number]
                 queues[call.comm, source, call.rank, tag].append((call, waited, size))
-        found = []
+        result = []
         for call in self.calls:
             if not call.sends or call.failed or call.dest is None or call.dest < 0:
                 continue
             queue = queues[call.comm, call.rank, call.dest, call.send_tag]
             receive, end, size = first_of(queue, call.size or 0)
-            found.append(
+            result.append(
                 Message(
                     call.rank, call.dest, call.send_tag or 0, size, call.comm or "", call.begin,
                     end, call, receive,
                 )
             )  # fmt: skip
-        return found
+        return result
 
     @cached_property
     def open_sends(self) -> list[Message]:
@@ -226,7 +226,7 @@ class State:
         MPI gives a message to the first receive that fits it, in the order in which the receives were made.
         """
         free = list(self.open_sends)
-        found: dict[tuple[int, int], Call] = {}
+        result: dict[tuple[int, int], Call] = {}
         for call in self.calls:
             if not (call.receives or call.probe) or call.failed or (call.rank, call.number) in self.complete:
                 continue
@@ -234,11 +234,11 @@ class State:
                 continue
             message = next((message for message in free if fits(message, call)), None)
             if message is not None:
-                found[call.rank, call.number] = message.send
+                result[call.rank, call.number] = message.send
                 if not call.probe:
                     free.remove(message)
-                    found[message.send.rank, message.send.number] = call
-        return found
+                    result[message.send.rank, message.send.number] = call
+        return result
 
     def arrived_at(self, comm: str, order: int) -> dict[int, Call]:
         """Return the calls with which ranks take part in one collective operation of a communicator."""

@@ -193,7 +193,7 @@ class Job:
                 self.show(rank, line)
 
     def show(self, rank: int, line: str) -> None:
-        """Keep one line, and show it at once if somebody wants to see it."""
+        """Keep one line, and show it at once if the caller wants to see it."""
         self.lines.append((rank, line))
         if self.show_line is not None:
             self.show_line(rank, line)
@@ -207,13 +207,13 @@ class Job:
                 os.kill(pid, signal.SIGUSR1)
         time.sleep(0.3)
         self.record.read()
-        found = {}
+        lines_of_ranks = {}
         for rank in self.record.pids:
             text = (self.folder / f"where{rank}.txt").read_text(errors="replace")
             lines = re.findall(rf'File "{re.escape(self.program.path)}", line (\d+)', text)
             if lines:
-                found[rank] = int(lines[0])
-        return found
+                lines_of_ranks[rank] = int(lines[0])
+        return lines_of_ranks
 
     def result(self, code: int, findings: list[Finding]) -> MpiResult:
         """Return what came of it."""
@@ -242,7 +242,7 @@ class Job:
         lost = []
         for rank in range(self.ranks):
             path = self.folder / f"values{rank}.pickle"
-            pickled = pickle.loads(path.read_bytes()) if path.exists() else {}  # noqa: S301 of our own process
+            pickled = pickle.loads(path.read_bytes()) if path.exists() else {}  # noqa: S301 of our processes
             for name, value in pickled.items():
                 try:
                     values[rank][name] = pickle.loads(value)  # noqa: S301
