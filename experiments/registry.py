@@ -4,7 +4,21 @@ from collections.abc import Callable
 from functools import partial
 from inspect import getsource
 
-from experiments import as_typed, claims, family, growth, limit, panel, parts, peers, returns, rules, scaling, seconds
+from experiments import (
+    as_typed,
+    claims,
+    family,
+    fresh,
+    growth,
+    limit,
+    panel,
+    parts,
+    peers,
+    returns,
+    rules,
+    scaling,
+    seconds,
+)
 from experiments.harness import Experiment, made_by
 from minitrpo.course import reinforce
 from minitrpo.course.scaling.command import shown as shown_of
@@ -20,6 +34,8 @@ ALONE += (
     panel.RATES,
     growth.EXPERIMENT,
     rules.ELSEWHERE_TOO,
+    fresh.EXPERIMENT,
+    fresh.STILL,
 )
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*claims.CLAIMS.values(), *ALONE, *peers.EXPERIMENTS)}
 GROUPS = {"claims": [*claims.CLAIMS], "all": [*EXPERIMENTS]}
