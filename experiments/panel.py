@@ -162,10 +162,12 @@ def scores(runs: Runs, envs: list[str], systems: Sequence[str], last: int = PART
 
 def middle(one: dict[str, Array]) -> Interval:
     """Return the interquartile mean of a system's scores, with its interval over tasks and, in each, seeds."""
-    rng, each = np.random.default_rng(0), list(one.values())
-    drawn = [[rng.choice(each[n], len(each[n])) for n in rng.integers(len(each), size=len(each))] for _ in range(DRAWS)]
-    found, *others = [float(iqm(np.concatenate(some))) for some in (each, *drawn)]
-    return Interval(found, *np.percentile(others, [2.5, 97.5]).tolist())
+    rng, counts = np.random.default_rng(0), np.array([len(scores_of) for scores_of in one.values()])
+    values = np.array([np.resize(scores_of, counts.max()) for scores_of in one.values()])
+    tasks = rng.integers(len(values), size=(DRAWS, len(values), 1))
+    seeds = rng.integers(counts[tasks], size=(DRAWS, *values.shape))
+    drawn = iqm(values[tasks, seeds].reshape(DRAWS, -1))
+    return Interval(float(iqm(np.concatenate([*one.values()]))), *np.percentile(drawn, [2.5, 97.5]).tolist())
 
 
 def above(one: dict[str, Array], other: dict[str, Array]) -> Interval:

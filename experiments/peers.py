@@ -62,21 +62,18 @@ def times_as_fast(reference: list[Run], runs: list[Run]) -> Interval:
     of either system. Of FEW updates or less, the ends are the lowest and the highest ratio of a round.
     """
     pairs = [(whole(one), whole(other)) for one, other in zip(reference, runs, strict=False)]
-    middle = median_ratio(pairs)
-    if sum(len(seconds) for _, seconds in pairs) <= FEW:
-        rounds = [median_ratio([pair]) for pair in pairs]
-        return Interval(middle, min(rounds), max(rounds))
-    rng, drawn = np.random.default_rng(0), []
-    for _ in range(DRAWS):
-        some = [pairs[number] for number in rng.integers(len(pairs), size=len(pairs))]
-        drawn.append(median_ratio([(rng.choice(one, len(one)), rng.choice(other, len(other))) for one, other in some]))
-    return Interval(middle, *np.percentile(drawn, [2.5, 97.5]).tolist())
-
-
-def median_ratio(pairs: list[tuple[Array, Array]]) -> float:
-    """Return the median of the first arrays of all pairs, divided by that of the second ones."""
-    one, other = (np.concatenate(each) for each in zip(*pairs, strict=True))
-    return float(np.median(one) / np.median(other))
+    ones, others = (np.array(each) for each in zip(*pairs, strict=True))  # (rounds, updates)
+    middle = float(np.median(ones) / np.median(others))
+    if others.size <= FEW:
+        rounds = np.median(ones, axis=1) / np.median(others, axis=1)
+        return Interval(middle, float(rounds.min()), float(rounds.max()))
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(len(pairs), size=(DRAWS, len(pairs), 1))
+    medians = [
+        np.median(seconds[drawn, rng.integers(seconds.shape[1], size=(DRAWS, *seconds.shape))], axis=(1, 2))
+        for seconds in (ones, others)
+    ]
+    return Interval(middle, *np.percentile(medians[0] / medians[1], [2.5, 97.5]).tolist())
 
 
 def report(family: Family, experiment: Experiment, runs: Runs) -> str:

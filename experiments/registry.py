@@ -18,6 +18,7 @@ from experiments import (
     rules,
     scaling,
     seconds,
+    speed,
 )
 from experiments.harness import Experiment, made_by
 from minitrpo.course import reinforce
@@ -57,6 +58,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "recorded": scaling.prediction,
     "predicted": partial(shown_of, "tables"),
     "breaks": partial(shown_of, "breaks"),
+    "speed_picture": speed.picture,
+    "speed": speed.comparison,
+    "panel_normalised": panel.report_normalised,
 } | {name: partial(shown, each) for name, each in EXPERIMENTS.items()}
 
 
