@@ -77,7 +77,7 @@ def comparison() -> str:
     rows = [
         (
             f"{as_typed.STEPS:,} steps as typed, HalfCheetah; Reacher",
-            "sb3-contrib with its defaults",
+            "sb3-contrib with its defaults, one environment",
             several(commands),
         ),
         (f"a TRPO iteration at equal settings, {mine}", "sb3-contrib with one environment", several(trpo)),

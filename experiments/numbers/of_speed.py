@@ -11,12 +11,14 @@ import numpy as np
 
 from experiments import as_typed, fresh, growth, limit, panel, returns, scaling, seconds, speed
 from experiments.panel import IN_UNITS, LAST, NAMES, NOT_IN_UNITS, OURS, PARTS, PPO, SYSTEMS, TRPO, Scores
-from experiments.panel_environments import KNOWN, TASKS
+from experiments.panel_environments import KNOWN, RECIPES, TASKS
 from experiments.returns import OWN, THEIRS, form_of
 from experiments.seconds import recorded, times_sooner, times_sooner_for_good, worth_reaching
 from experiments.speed import CHEETAH, EIGHT, REACHER
 from minitrpo.algorithms.parallel_trpo import PRESETS
 from minitrpo.course.statistics import Interval, iqm
+
+COUNTS = ("None", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
 
 def listed(names: Iterable[str]) -> str:
@@ -80,12 +82,18 @@ def in_millions(env: str, system: str) -> str:
     return f"{(recorded()[env][1][system].steps or np.inf) / 1e6:.2f}"
 
 
+def beginning_with(log_std: float) -> str:
+    """Return the environments whose first policy has this logarithm of its standard deviation."""
+    return listed(env.partition("-")[0] for env, values in OWN.items() if values.get("initial_log_std") == log_std)
+
+
 TUNED: dict[str, Callable[[], str]] = {
     "tuned.times": lambda: median(column(0)),
     "tuned.range": lambda: ranged(column(0)),
     "tuned.environments": lambda: f"{len(tuned())}",
     "tuned.of": lambda: f"{len(recorded())}",
     "tuned.own": lambda: f"{len(OWN)}",
+    "tuned.own.word": lambda: COUNTS[len(OWN)],
     "tuned.stay": lambda: median(column(1)),
     "tuned.rate": lambda: median(column(2)),
     "tuned.steps": lambda: median(column(3)),
@@ -103,6 +111,8 @@ TUNED: dict[str, Callable[[], str]] = {
     "ant.times": lambda: f"{times_sooner(recorded()['Ant-v5'][1]):.0f}",
     "deviation.default": lambda: f"{np.exp(PRESETS['default'].values['initial_log_std']):.1f}",
     "deviation.tuned": lambda: f"{np.exp(OWN[CHEETAH]['initial_log_std']):.1f}",
+    "deviation.tuned.names": partial(beginning_with, OWN[CHEETAH]["initial_log_std"]),
+    "deviation.one.names": partial(beginning_with, 0.0),
 }
 
 
@@ -194,16 +204,35 @@ def slower(peer: str) -> list[str]:
     return [name for name, times in clock(peer).items() if 0 < times < 1]
 
 
-def normalised(name: str, last: int, envs: tuple[str, ...]) -> str:
-    """Return the mean score of a system over tasks on which the normalised arm has run."""
-    found = panel.scores(panel.EXPERIMENT.runs(), list(envs), (*SYSTEMS, panel.NORMALISED), last, SYSTEMS)[name]
+def has_run(envs: list[str]) -> list[str]:
+    """Return those of some tasks on which sb3-contrib's TRPO with VecNormalize has run."""
+    runs = panel.EXPERIMENT.runs()
+    return [env for env in envs if (panel.NORMALISED, env) in runs]
+
+
+def normalised(name: str, last: int) -> str:
+    """Return a system's mean score over the tasks in other units on which that with VecNormalize has run."""
+    systems = (*SYSTEMS, panel.NORMALISED)
+    found = panel.scores(panel.EXPERIMENT.runs(), IN_UNITS, systems, last, SYSTEMS)[name]
     return f"{np.mean([one.mean() for one in found.values()]):.2f}"
 
 
-def has_run() -> list[str]:
-    """Return the tasks on which the normalised arm has run."""
+def seeds_of_normalised() -> str:
+    """Return how many seeds it has run there."""
     runs = panel.EXPERIMENT.runs()
-    return [env for env in panel.HELD if (panel.NORMALISED, env) in runs]
+    counts = {len(runs[panel.NORMALISED, env]) for env in has_run(IN_UNITS)}
+    return "one seed" if counts == {1} else f"{ranged(counts, '')} seeds" if len(counts) > 1 else f"{max(counts)} seeds"
+
+
+def variants() -> list[str]:
+    """Return the tasks, more than a unit different, that are made of environments of the table of returns."""
+    made = {f"{name}-v0": recipe.base for name, recipe in RECIPES.items()}
+    return [env for env in NOT_IN_UNITS if made.get(env.rpartition("/")[2]) in returns.STEPS]
+
+
+def new(name: str) -> str:
+    """Return a system's interquartile mean on the tasks that are no such variants."""
+    return f"{iqm(np.concatenate([one for env, one in scored()[0][name].items() if env not in variants()])):.2f}"
 
 
 def of_idea(name: str) -> str:
@@ -241,6 +270,19 @@ PANEL: dict[str, Callable[[], str]] = {
     "panel.above.ppo": partial(improvement, PPO),
     "panel.behind": lambda: listed(behind()),
     "panel.behind.certain": lambda: listed(behind(certain=True)),
+    "panel.variants": lambda: COUNTS[len(variants())],
+    "panel.new.ours": partial(new, OURS),
+    "panel.new.trpo": partial(new, TRPO),
+    "panel.new.ppo": partial(new, PPO),
+    "normalised.tasks": lambda: f"{len(has_run(panel.HELD))}",
+    "normalised.units": lambda: f"{len(has_run(IN_UNITS))}",
+    "normalised.seeds": seeds_of_normalised,
+    "normalised.area.ours": partial(normalised, OURS, PARTS),
+    "normalised.area.without": partial(normalised, TRPO, PARTS),
+    "normalised.area.with": partial(normalised, panel.NORMALISED, PARTS),
+    "normalised.end.ours": partial(normalised, OURS, LAST),
+    "normalised.end.without": partial(normalised, TRPO, LAST),
+    "normalised.end.with": partial(normalised, panel.NORMALISED, LAST),
     "panel.border": lambda: f"{panel.BORDER:g}",
     "clock.trpo": lambda: median(clock(TRPO).values()),
     "clock.ppo": lambda: median(clock(PPO).values()),
