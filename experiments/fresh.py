@@ -19,7 +19,7 @@ from experiments.returns import OURS, STEPS, THEIRS, form_of, last_episodes
 from experiments.tables import Run
 from experiments.tables import markdown as table
 from minitrpo import load
-from minitrpo.course.statistics import difference_interval, mean_interval
+from minitrpo.course.statistics import Interval, difference_interval, mean_interval
 from minitrpo.experience.environments import without_mujoco_warnings
 from minitrpo.policies import Array
 
@@ -82,15 +82,22 @@ def values(runs: list[Run], name: str) -> Array:
     return np.array([run[name] for run in runs])
 
 
+def written(interval: Interval, form: str) -> str:
+    """Return a mean with its interval, or alone where one seed allows none."""
+    return f"{interval:{form}}" if np.isfinite(interval.low) else f"{interval.middle:{form}}"
+
+
 def report(experiment: Experiment, runs: Runs) -> str:
     """Return the table of training returns and of fresh returns, and by how much ours differ."""
     rows = []
     for env in (env for env in QUICK_ONES if (OURS, env) in runs and (THEIRS, env) in runs):
-        form = form_of(env)
+        form, counts = form_of(env), {len(runs[system, env]) for system in (OURS, THEIRS)}
         both = [(values(runs[OURS, env], name), values(runs[THEIRS, env], name)) for name in ("training", "fresh")]
-        means = [f"{mean_interval(each):{form}}" for pair in both for each in pair]
-        rows.append((env, *means, *(f"{difference_interval(*pair):{form}}" for pair in both)))
-    header = ("environment", *(f"{what}, {name}" for what in ("training", "mean action") for name in (OURS, THEIRS)))
+        means = [written(mean_interval(each), form) for pair in both for each in pair]
+        differences = [written(difference_interval(*pair), form) for pair in both]
+        rows.append((env, f"{min(counts)}", *means, *differences))
+    header = ("environment", "seeds")
+    header += tuple(f"{what}, {name}" for what in ("training", "mean action") for name in (OURS, THEIRS))
     return table((*header, "ours minus theirs: training", "mean action"), rows)
 
 

@@ -82,17 +82,21 @@ def staying(curves: list[Any], target: float) -> int | None:
 
 
 @cache
-def recorded() -> dict[str, tuple[float, dict[str, Needed]]]:
+def recorded(share: float = 1.0) -> dict[str, tuple[float, dict[str, Needed]]]:
     """Return what `needed` does of the recorded runs."""
-    return needed(EXPERIMENT.runs())
+    return needed(EXPERIMENT.runs(), share)
 
 
-def needed(runs: Runs) -> dict[str, tuple[float, dict[str, Needed]]]:
-    """Return {environment: (sb3-contrib's final return, {system: what it needs for it})}."""
+def needed(runs: Runs, share: float = 1.0) -> dict[str, tuple[float, dict[str, Needed]]]:
+    """Return {environment: (sb3-contrib's final return, {system: what it needs for it})}.
+
+    share: of the way from sb3-contrib's first return to its final one, if the target is not the latter.
+    """
     learned, found = returns.EXPERIMENT.runs(), {}
     for env in (env for env in STEPS if (OURS, env) in runs and (THEIRS, env) in runs):
         curves = {OURS: learned.get((LONGER, env)) or learned[OURS, env], THEIRS: learned[THEIRS, env]}
-        target, of = float(iqm(returns.ends(curves[THEIRS]))), {}
+        first = float(mean_curve(list(map(curve, curves[THEIRS])))[1][0])
+        target, of = (1 - share) * first + share * float(iqm(returns.ends(curves[THEIRS]))), {}
         for system, some in curves.items():
             each, rate = list(map(curve, some)), np.median([run["rate"] for run in runs[system, env]])
             of[system] = Needed(crossing(each, target), staying(each, target), float(rate))

@@ -57,6 +57,13 @@ def column(number: int) -> list[float]:
     return [row[number] for row in tuned().values()]
 
 
+def on_the_way() -> str:
+    """Return the medians of times sooner at half, 80 % and 90 % of the way to sb3-contrib's final return."""
+    envs = worth_reaching(recorded())
+    medians = [np.median([times_sooner(recorded(share)[env][1]) for env in envs]) for share in (0.5, 0.8, 0.9)]
+    return ranged(medians)
+
+
 def left_out() -> str:
     """Return the environments whose target is below the return of doing nothing."""
     return listed(env for env in recorded() if env not in worth_reaching(recorded()))
@@ -95,6 +102,7 @@ TUNED: dict[str, Callable[[], str]] = {
     "tuned.own": lambda: f"{len(OWN)}",
     "tuned.own.word": lambda: COUNTS[len(OWN)],
     "tuned.stay": lambda: median(column(1)),
+    "tuned.on_the_way": on_the_way,
     "tuned.rate": lambda: median(column(2)),
     "tuned.steps": lambda: median(column(3)),
     "tuned.steps.range": lambda: ranged(column(3), ".2f"),
