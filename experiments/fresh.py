@@ -16,10 +16,10 @@ import numpy as np
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
 from experiments.returns import OURS, STEPS, THEIRS, form_of, last_episodes
-from experiments.tables import Run
+from experiments.tables import Run, written
 from experiments.tables import markdown as table
 from minitrpo import load
-from minitrpo.course.statistics import Interval, difference_interval, mean_interval
+from minitrpo.course.statistics import difference_interval, mean_interval
 from minitrpo.experience.environments import without_mujoco_warnings
 from minitrpo.policies import Array
 
@@ -80,11 +80,6 @@ class Still:
 def values(runs: list[Run], name: str) -> Array:
     """Return a number of every run, (seeds,)."""
     return np.array([run[name] for run in runs])
-
-
-def written(interval: Interval, form: str) -> str:
-    """Return a mean with its interval, or alone where one seed allows none."""
-    return f"{interval:{form}}" if np.isfinite(interval.low) else f"{interval.middle:{form}}"
 
 
 def report(experiment: Experiment, runs: Runs) -> str:

@@ -184,16 +184,22 @@ def gap(peers: tuple[str, ...] = (TRPO, PPO)) -> str:
 
 
 @cache
-def behind(certain: bool = False) -> list[str]:
-    """Return the tasks on which our area is below that of both peers; certain: beyond chance, of either."""
+def differences_of_areas() -> dict[tuple[str, str], tuple[Interval, bool]]:
+    """Return ours minus theirs by (peer, task), and whether it is beyond chance, all tasks asked at once."""
     areas = panel.scores(panel.EXPERIMENT.runs(), panel.HELD, SYSTEMS)
-    apart = panel.apart(areas[OURS], {peer: areas[peer] for peer in panel.PEERS})
-    found = []
-    for env in areas[OURS]:
-        both = [apart[peer, env] for peer in panel.PEERS]
-        if all(one.middle < 0 for one, _ in both) and (not certain or any(chance for _, chance in both)):
-            found.append(NAMES[env])
-    return found
+    return panel.apart(areas[OURS], {peer: areas[peer] for peer in panel.PEERS})
+
+
+def behind() -> list[str]:
+    """Return the tasks on which our area is below that of both peers."""
+    found = differences_of_areas()
+    return [NAMES[env] for env in panel.HELD if all(found[peer, env][0].middle < 0 for peer in panel.PEERS)]
+
+
+def beyond_chance(peer: str, sign: int) -> list[str]:
+    """Return the tasks, more than a unit different, on which ours is above (1) or below (-1) a peer beyond chance."""
+    found = {env: differences_of_areas()[peer, env] for env in NOT_IN_UNITS}
+    return [NAMES[env] for env, (difference, certain) in found.items() if certain and sign * difference.middle > 0]
 
 
 @cache
@@ -277,7 +283,10 @@ PANEL: dict[str, Callable[[], str]] = {
     "panel.above.trpo": partial(improvement, TRPO),
     "panel.above.ppo": partial(improvement, PPO),
     "panel.behind": lambda: listed(behind()),
-    "panel.behind.certain": lambda: listed(behind(certain=True)),
+    "panel.behind.trpo": lambda: listed(beyond_chance(TRPO, -1) or ["none"]),
+    "panel.behind.ppo": lambda: listed(beyond_chance(PPO, -1) or ["none"]),
+    "panel.ahead.trpo": lambda: f"{len(beyond_chance(TRPO, 1))}",
+    "panel.ahead.ppo": lambda: f"{len(beyond_chance(PPO, 1))}",
     "panel.variants": lambda: COUNTS[len(variants())],
     "panel.new.ours": partial(new, OURS),
     "panel.new.trpo": partial(new, TRPO),
