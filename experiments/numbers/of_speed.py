@@ -9,7 +9,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from experiments import as_typed, fresh, growth, limit, panel, returns, scaling, seconds, speed
+from experiments import as_typed, fresh, growth, limit, panel, returns, scaling, speed
 from experiments.panel import IN_UNITS, LAST, NAMES, NOT_IN_UNITS, OURS, PARTS, PPO, SYSTEMS, TRPO, Scores
 from experiments.panel_environments import KNOWN, RECIPES, TASKS
 from experiments.returns import OWN, THEIRS, form_of
@@ -373,7 +373,6 @@ CLOCK: dict[str, Callable[[], str]] = {
     "iteration.sharded": partial(iteration, speed.OURS[2]),
     "iteration.1.eight": partial(iteration, speed.OURS[0], EIGHT),
     "iteration.sharded.eight": partial(iteration, speed.OURS[2], EIGHT),
-    "iteration.eight": partial(iteration, EIGHT),
     "iteration.rlox": partial(iteration, "rlox, 8 environments"),
     "ppo.1": partial(ppo, speed.OURS[0]),
     "ppo.sharded": partial(ppo, speed.OURS[2]),
@@ -390,7 +389,6 @@ CLOCK: dict[str, Callable[[], str]] = {
     "growth.units.128": partial(grown, "update", UNITS, 128, 64),
     "growth.units.256": partial(grown, "update", UNITS, 256, 128),
     "growth.four": partial(grown, "collect", ENVIRONMENTS, 1, 4),
-    "seconds.rounds": lambda: f"{seconds.EXPERIMENT.full.seeds}",
 }
 
 NUMBERS: dict[str, Callable[[], str]] = TUNED | FINAL | PANEL | CLOCK

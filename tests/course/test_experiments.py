@@ -27,6 +27,7 @@ from experiments.claims.questions import (
 )
 from experiments.harness import FULL, QUICK, Arm, Busy, Experiment, Size
 from experiments.limit import OpenLoop, RecordingVectorEnv
+from experiments.numbers import of_speed
 from experiments.panel_environments import RECIPES, TASKS, in_units
 from experiments.registry import EXPERIMENTS
 from experiments.rules import improvement, over_environments
@@ -240,6 +241,11 @@ def test_differences_are_asked_all_at_once():
     (alone,) = returns.apart([near])
     assert alone[1], "one question"
     assert [beyond for _, beyond in returns.apart([far, *[near] * 9])] == [True, *[False] * 9], "ten of them"
+
+
+def test_every_number_of_speed_stands_on_a_page():
+    shown = "".join(page.read_text("utf-8") for page in pages.PAGES)
+    assert [name for name in of_speed.NUMBERS if f"<!-- ={name} -->" not in shown] == []
 
 
 # --- the panel, and rules that adapt
