@@ -9,6 +9,7 @@ from experiments import (
     claims,
     explained,
     family,
+    fresh,
     growth,
     kills,
     limit,
@@ -21,6 +22,7 @@ from experiments import (
     scaling,
     scaling_check,
     seconds,
+    speed,
 )
 from experiments.harness import Experiment, made_by
 from minitrpo.course import reinforce
@@ -38,6 +40,8 @@ ALONE += (
     growth.EXPERIMENT,
     rules.ELSEWHERE_TOO,
     own_algorithms.EXPERIMENT,
+    fresh.EXPERIMENT,
+    fresh.STILL,
 )
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*claims.CLAIMS.values(), *ALONE, *peers.EXPERIMENTS)}
 GROUPS = {"claims": [*claims.CLAIMS], "all": [*EXPERIMENTS]}
@@ -64,6 +68,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "kills": kills.report,
     "predicted": partial(shown_of, "tables"),
     "breaks": partial(shown_of, "breaks"),
+    "speed_picture": speed.picture,
+    "speed": speed.comparison,
+    "panel_normalised": panel.report_normalised,
 } | {name: partial(shown, each) for name, each in EXPERIMENTS.items()}
 
 
