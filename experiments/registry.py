@@ -68,6 +68,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "kills": kills.report,
     "predicted": partial(shown_of, "tables"),
     "breaks": partial(shown_of, "breaks"),
+    "published": returns.published,
     "speed_picture": speed.picture,
     "speed": speed.comparison,
     "panel_normalised": panel.report_normalised,

@@ -4,6 +4,7 @@ The score of a run is the mean return of its last 100 training episodes, actions
 rewards. Seconds do not count.
 """
 
+import csv
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
 from experiments.pictures import axes_of, headed, legend
-from experiments.tables import Run, aligned, curve
+from experiments.tables import DATA, Run, aligned, curve
 from experiments.tables import markdown as table
 from minitrpo.algorithms.parallel_trpo import PRESETS
 from minitrpo.course.seeds import corrected
@@ -132,6 +133,16 @@ def report_plain(experiment: Experiment, runs: Runs) -> str:
         rows.append((env, *finals, f"{difference_interval(*means):{form_of(env)}}"))
     header = ("environment", f"{PLAIN}, IQM", "95 % interval", "as typed, IQM", "95 % interval")
     return table((*header, f"{PLAIN} minus as typed: mean over all steps"), rows)
+
+
+def published() -> str:
+    """Return the table of returns that others have published, each with the letter of its source on the page."""
+    of_environment: dict[str, list[str]] = {}
+    with (DATA / "published" / "returns.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            of_environment.setdefault(row["environment"], []).append(f"{row['return']} ({row['source']})")
+    rows = [(env, ", ".join(values)) for env, values in of_environment.items()]
+    return table(("environment", "published returns of TRPO, final or best"), rows, text=2)
 
 
 def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
