@@ -22,26 +22,20 @@ def nothing_solved_yet():
 
 
 def answers(name):
-    """Yield (kind, what, program) of a file of answers; one that begins behind a bar fills both gaps of the solution.
-
-    Its first statement, with all lines that are indented below it, fills the first gap.
-    """
+    """Yield (kind, what, program) of a file of answers. Lines around --- fill the two gaps of the solution."""
     text = (Path(__file__).parent / "programs" / f"{name}.txt").read_text("utf-8")
     for block in text.split("=== ")[1:]:
         head, _, program = block.partition("\n")
         kind, _, what = head.partition(": ")
-        if " | " in what:
-            what, _, first = what.partition(" | ")
-            program = filled(name, f"{first}\n{program}")
+        if "\n---\n" in program:
+            program = filled(name, program.split("---\n"))
         yield kind, what, program
 
 
-def filled(name, lines):
-    """Return the solution of an exercise with other lines in its first gap, and in its second, of two."""
-    statements = re.findall(r"^\S.*\n(?: .*\n)*", lines, re.MULTILINE)
-    cut = next(n for n, s in enumerate(statements) if "rows" in s or s == statements[-1])
-    parts = iter(("".join(statements[: max(1, cut)]), "".join(statements[max(1, cut) :])))
-    return GAP.sub(lambda found: textwrap.indent(next(parts), found[1]), target(name))
+def filled(name, parts):
+    """Return the solution of an exercise with other lines in its gaps."""
+    lines = iter(parts)
+    return GAP.sub(lambda found: textwrap.indent(next(lines), found[1]), target(name))
 
 
 def of(kind):

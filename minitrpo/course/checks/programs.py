@@ -18,6 +18,7 @@ from minitrpo.course.mpi.run import MpiResult, run_mpi
 from minitrpo.errors import BadInput
 
 TIMEOUT_S = 20.0  # of one run; a deadlock is recognised much earlier
+BY_LUCK = ("roots", "collectives", "sizes")  # what another MPI library would not forgive
 SAME = 1e-7  # numbers that differ by less, relative to the largest, differ by rounding
 
 
@@ -86,10 +87,13 @@ def fault(case: ProgramCase, program: str, by_messages: bool) -> tuple[str, str]
         for name, value in case.expected.items():
             where = f"`{name}` of rank {rank} at the end"
             if name not in got:
-                return f"For {case}:\n  there is no {where}.", unread(case, program)
+                said = f"For {case}:\n  there is no {where}."
+                return said, unread(case, program) or odd(result) or elsewhere(name, result)
             if not same(value, got[name]):
                 said = f"For {case}, {where}:\n  expected  {short(value)}\n  got       {short(got[name])}"
                 return said, known(case, name, got[name]) or unread(case, program) or odd(result)
+    if notes := [note for note in result.notes if note.kind in BY_LUCK]:
+        return f"For {case}, the result is right by luck:", notes[0].text
     return unshared(case, result, by_messages)
 
 
@@ -133,8 +137,19 @@ def unread(case: ProgramCase, program: str) -> str:
 
 
 def odd(result: MpiResult) -> str:
-    """Return what is odd about a program that did end, such as a message that no rank has received."""
-    return " ".join(note.text for note in result.notes)
+    """Return what is odd about a program that did end: an unreceived message, or a root that is not rank 0."""
+    if result.notes:
+        return " ".join(note.text for note in result.notes)
+    other = next((call for call in result.calls if call.root), None)
+    return f"In line {other.line} the root is rank {other.root}: `{other.text}`." if other is not None else ""
+
+
+def elsewhere(name: str, result: MpiResult) -> str:
+    """Return which rank has a variable that rank 0 should have."""
+    ranks = [rank for rank, values in enumerate(result.values) if name in values]
+    if ranks:
+        return f"Rank {ranks[0]} has a variable `{name}`, but rank 0 should have it."
+    return f"No rank has a variable `{name}`: the result must have this name, at the top level of the program."
 
 
 def open_lines(program: str) -> list[int]:
