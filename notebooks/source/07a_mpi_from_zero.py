@@ -415,7 +415,7 @@ def play(theta, seed):
 
 
 theta = np.array([0.1, 0.2, 1.0, 0.5]) if comm.rank == 0 else None
-theta = comm.bcast(theta)
+theta = comm.bcast(theta, root=0)  # the root is rank 0, as it is if you do not name it
 returns = [play(theta, seed) for seed in range(4)]
 everything = comm.gather(returns)
 if comm.rank == 0:
