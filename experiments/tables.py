@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.course.statistics import Interval
 from minitrpo.policies import Array
 from minitrpo.run_folder.checkpoint import write_atomically
 
@@ -68,6 +69,11 @@ def markdown(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], text: int
 def ranged(cells: Mapping[str, Any], form: str) -> str:
     """Return the median ratio of a few rounds, and the lowest and the highest of them."""
     return f"{cells['ratio']:{form}}, range {cells['lowest']:{form}} to {cells['highest']:{form}}"
+
+
+def written(interval: Interval, form: str) -> str:
+    """Return a number with its interval, or alone where one seed allows none."""
+    return f"{interval:{form}}" if np.isfinite(interval.low) else f"{interval.middle:{form}}"
 
 
 def array(cells: list[Any]) -> Array:
@@ -123,7 +129,8 @@ def plain(value: Any) -> Any:
 def read(folder: Path) -> tuple[dict[str, Columns], dict[str, dict[str, Any]]]:
     """Return the tables of a folder and what made them, all of it empty where nothing is recorded."""
     tables: dict[str, Columns] = {}
-    for path in sorted(folder.glob("*.csv*")):
+    # A process that was killed while it wrote leaves NAME.tmp, which is no table.
+    for path in sorted([*folder.glob("*.csv"), *folder.glob("*.csv.gz")]):
         content = path.read_bytes()
         text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
         head, *rows = csv.reader(io.StringIO(text), quoting=csv.QUOTE_NONNUMERIC)

@@ -53,6 +53,7 @@ from minitrpo.course.machine import BUSY, busy_share, load_share
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import concepts  # noqa: E402
+import narrow  # noqa: E402
 from loop_picture import embedded  # noqa: E402
 
 SOURCES = HERE / "source"
@@ -226,7 +227,7 @@ def banner(name: str, solved: bool = False) -> str:
         task = (
             f"**Exercise {function}.** Write what belongs in place of each `...`, run the program, then run its check."
         )
-        done = f"**Exercise {function}, solved.** This is the program `mpi_scripts/{find(name).file}`."
+        done = f"**Exercise {function}, solved.** This is the program `mpi_scripts/{find(name).target}`."
     else:
         task = f"**Exercise {function}.** Write its body in the next cell, run it, then run the check below it."
         done = f"**Exercise {function}, solved.** This is the function of the package."
@@ -290,14 +291,18 @@ def program_with_gaps(name: str) -> str:
 def blanked(name: str) -> str:
     """Return what a student gets of a solution.
 
-    Of a function these are signature, docstring and numbered comments, ending in NotImplementedError; of a program all
-    but the lines that belong to numbered comments.
+    Of a function these are signature, docstring and numbered comments, ending in NotImplementedError, where no line is
+    longer than narrow.WIDTH; of a program all but the lines that belong to numbered comments.
     """
     if is_program(name):
         return program_with_gaps(name)
     head, _ = head_and_body(name)
-    ending = f'    raise NotImplementedError("exercise {name}: write the body of this function")'
-    return "\n".join([*head, *step_lines(name), ending])
+    comments = [line for step in step_lines(name) for line in narrow.filled(step, "    #    ")]
+    said = f'"exercise {name}: write the body of this function"'
+    ending = f"    raise NotImplementedError({said})"
+    if len(ending) > narrow.WIDTH:
+        ending = f"    raise NotImplementedError(\n        {said}\n    )"
+    return "\n".join([*narrow.head(head), *comments, ending])
 
 
 def step_lines(name: str) -> list[str]:
@@ -321,8 +326,9 @@ def head_and_body(name: str) -> tuple[list[str], list[str]]:
 
 def blanked_lines(name: str) -> list[str]:
     """Return the lines of an exercise's solution that a student must not find in the notebook."""
-    kept = {line.strip() for line in blanked(name).splitlines()}
-    lines = {line.strip() for line in solved(name).splitlines()} - kept
+    body = solved(name).splitlines() if is_program(name) else head_and_body(name)[1]
+    kept = blanked(name).splitlines() if is_program(name) else step_lines(name)
+    lines = {line.strip() for line in body} - {line.strip() for line in kept}
     trivial = re.compile(r"(#.*|[\])}]+,?|else:|try:|break|return \w+(, \w+)*|.{0,14})")
     return sorted(line for line in lines if not trivial.fullmatch(line))
 
@@ -400,7 +406,9 @@ def origin(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     """
     text = "\n".join(cell.source for cell in notebook.cells)
     data = {HERE / "recorded" / name for name in re.findall(r"""recorded\(["']([^"']+)["']\)""", text)}
-    data |= set((HERE.parent / "experiments/data/claims").glob("[!.]*")) if "claims(" in text else set()
+    if "claims(" in text:
+        claims = HERE.parent / "experiments/data/claims"
+        data |= {file for pattern in ("*.csv", "*.csv.gz", "origin.json") for file in claims.glob(pattern)}
     return {
         "data": digest({f for f in data if f.exists()}, HERE),
         "versions": {name: version(name) for name in VERSIONS},

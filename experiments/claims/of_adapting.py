@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from experiments.claims import author
-from experiments.claims.claim import claim
+from experiments.claims.claim import PAPER, claim
 from experiments.claims.questions import (
     Part,
     Quantity,
@@ -38,9 +38,10 @@ SETTINGS = {  # Frans's ten, as in his files
     "fixed 5,000, 0.001": "--steps-per-update 5000 --max-kl 0.001",
     "fixed 1,500, 0.001": "--steps-per-update 1500 --max-kl 0.001",
 }
-EARLY = area(100_000)  # Reacher: what the quick set has, too
+EARLY = area(100_000)  # Reacher: what the quick set has, too; adapting the KL alone has not begun to differ there
+WHOLE = area(STEPS_OF_A_RUN)
 FIXED = "fixed 1,500, 0.001"  # Frans's best on Reacher and HalfCheetah
-OSCILLATION = Quantity("share of decisions in the second half that reverse the previous one", turns)
+OSCILLATION = Quantity("share of decisions in the second half that reverse the previous one", turns, (0.0, 1.0))
 ASKED = Quantity("steps per update over the second half", steps_asked)
 THEIRS = {REACHER: 3_900_000, SWIMMER: 5_600_000, CHEETAH: 9_700_000}  # steps of a run of Frans's
 
@@ -63,7 +64,7 @@ A1 = claim(
     "Adapting the steps or the max-KL beats the original parameters",
     higher(EARLY, STEPS, ORIGINAL, REACHER),
     *(whole(name, ORIGINAL, env) for env in TASKS for name in (STEPS, LIMIT)),
-    arms=tuple(Arm(name, env, f"--preset paper {words}") for env in TASKS for name, words in SETTINGS.items()),
+    arms=tuple(Arm(name, env, f"{PAPER} {words}") for env in TASKS for name, words in SETTINGS.items()),
     full=Size(5, TASKS, times=dict.fromkeys((ORIGINAL, STEPS, LIMIT), LONGER)),
     quick=Size(2, {REACHER: 100_000, SWIMMER: 100_000}, (ORIGINAL, STEPS, LIMIT, BOTH, MARGIN, FIXED)),
     draw=curves(only=(ORIGINAL, FIXED, "fixed 5,000, 0.001", STEPS, LIMIT, BOTH)),
@@ -88,7 +89,8 @@ CLAIMS = (
     A1.and_also(
         "A4",
         "Adapting both wins on Reacher and fails on the other two",
-        *(higher(EARLY, BOTH, other, REACHER) for other in (ORIGINAL, FIXED, STEPS, LIMIT)),
+        *(higher(EARLY, BOTH, other, REACHER) for other in (FIXED, STEPS)),
+        *(higher(WHOLE, BOTH, other, REACHER) for other in SETTINGS if other not in (BOTH, MARGIN)),
         *(ends(ORIGINAL, BOTH, env) for env in (SWIMMER, CHEETAH)),
         draw=curves(only=(ORIGINAL, FIXED, STEPS, LIMIT, BOTH)),
     ),
@@ -101,9 +103,8 @@ CLAIMS = (
     ),
     A1.and_also(
         "A6",
-        "A fixed setting beats the rule",
+        "A fixed setting ends above the rule with margin on HalfCheetah",
         ends("fixed 20,000, 0.005", MARGIN, CHEETAH),
-        higher(EARLY, FIXED, MARGIN, REACHER),
         **AT_THE_END,
     ),
 )

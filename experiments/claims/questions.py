@@ -5,6 +5,7 @@ from course.statistics.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +31,18 @@ from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 
 SLACK = 0.98  # of what was asked for: the last update of a run may end a little early
-UNTESTED = "not tested"
+STRICT = 0.99  # the level of the intervals that tell "holds" from "holds barely"
+BARELY, BY_MACHINE, UNTESTED = "holds barely", "machine dependent", "not measurable here"
+VERDICTS = {
+    HOLDS: "the 95 % intervals of all questions lie on the claimed side of the border, and the 99 % intervals do, too",
+    BARELY: "the 95 % intervals of all questions lie on the claimed side, but a 99 % interval contains the border",
+    DOES_NOT_HOLD: "the interval of one question lies on the other side, at a level with Holm's correction for the "
+    "number of questions",
+    BY_MACHINE: "a question about seconds holds on one of our two machines and does not hold on the other",
+    CANNOT_TELL: "the interval of at least one question contains the border, and no question is refuted",
+    UNTESTED: "a question is about more cores than we have, about runs more than twice as long as ours, or about "
+    "something that we measured only in part; no question is refuted",
+}
 Answer = tuple[str, str]  # what was found, with its 95 % interval, and the verdict
 Known = dict[str, Array]
 Answering = Callable[[Known, float], Answer]
@@ -41,6 +53,7 @@ class Quantity(NamedTuple):
 
     words: str
     of: Callable[[Run], float]
+    within: tuple[float, float] = (-np.inf, np.inf)  # the least and the greatest possible value
 
 
 class Claimed(NamedTuple):
@@ -54,9 +67,10 @@ class Claimed(NamedTuple):
 class Part(NamedTuple):
     """One question about a quantity of some arms on a task.
 
-    answer: takes the values that are known, {arm: one for each seed}, and a level. cores: a machine with fewer cannot
-    answer. needs: how many arms, by default all. untested: the claim is about runs more than twice as long as ours, or
-    about something that these runs measure only in part.
+    answer: takes the values that are known, {arm: one for each seed}, and a level. cores: how many ranks work, so that
+    a machine with fewer cores cannot answer. needs: how many arms, by default all. untested: the claim is about runs
+    more than twice as long as ours, or about something that these runs measure only in part. claimed: where the number
+    is to lie, and form: how it is written, for questions that one interval answers.
     """
 
     env: str
@@ -67,6 +81,8 @@ class Part(NamedTuple):
     cores: int = 0
     needs: int = 0
     untested: bool = False
+    claimed: Claimed | None = None
+    form: str = ".3g"
 
     @property
     def question(self) -> str:
@@ -81,8 +97,9 @@ class Part(NamedTuple):
             return None
         found, result = self.answer(known, level)
         there = min(run["machine"]["cores"] for run in runs[next(iter(known)), self.env])
-        few = f"; the question needs {self.cores} cores, and there were {there}"
-        return (found, result) if there >= self.cores else (f"{found}{few}", CANNOT_TELL)
+        if there < self.cores:
+            return f"{found}, oversubscribed: {self.cores} ranks on {there} cores", UNTESTED
+        return found, UNTESTED if self.untested else result
 
 
 # --- numbers of a run
@@ -143,7 +160,7 @@ def share_of_collecting(run: Run) -> float:
 
 
 COLLECTING = Quantity("seconds to collect", lambda run: phase_seconds(run, "collect"))
-SHARE = Quantity("share of an update's seconds spent collecting", share_of_collecting)
+SHARE = Quantity("share of an update's seconds spent collecting", share_of_collecting, (0.0, 1.0))
 
 
 def times_real_time(step: float) -> Quantity:
@@ -192,14 +209,21 @@ def about(number: float, by: float) -> Claimed:
     return Claimed(number - by, number + by, f"{number:,g} ± {by:g}")
 
 
+def lies(interval: Interval, claimed: Claimed) -> str:
+    """Return whether all of an interval lies where it was claimed to, or none of it, or a part."""
+    sides = {verdict(interval, claimed.low), verdict(interval, claimed.high, above=False)}
+    if DOES_NOT_HOLD in sides:
+        return DOES_NOT_HOLD
+    return HOLDS if sides == {HOLDS} else CANNOT_TELL
+
+
 def estimated(estimate: Callable[..., Interval], claimed: Claimed, form: str = ".3g") -> Answering:
     """Return the answer by an interval: whether all of it lies where it was claimed to, or none of it."""
 
     def answer(known: Known, level: float) -> Answer:
-        shown, interval = estimate(*known.values()), estimate(*known.values(), level)
-        sides = {verdict(interval, claimed.low), verdict(interval, claimed.high, above=False)}
+        shown, interval = estimate(*known.values()), estimate(*known.values(), level=level)
         found = f"{shown.middle:{form}}, one run" if np.isnan(shown.low) else f"{shown:{form}}"
-        return found, DOES_NOT_HOLD if DOES_NOT_HOLD in sides else HOLDS if sides == {HOLDS} else CANNOT_TELL
+        return found, lies(interval, claimed)
 
     return answer
 
@@ -212,14 +236,16 @@ def higher(quantity: Quantity, one: str, other: str, env: str) -> Part:
 
 def ratio(quantity: Quantity, one: str, other: str, env: str, claimed: Claimed, cores: int = 0) -> Part:
     """Return the question how many times another's one arm takes: Welch's interval of logarithms."""
-    words = f": {one} divided by {other}, claimed {claimed.words}"
-    return Part(env, quantity, words, (one, other), estimated(ratio_interval, claimed, ".2g"), cores)
+    words, form = f": {one} divided by {other}, claimed {claimed.words}", ".2g"
+    answer = estimated(ratio_interval, claimed, form)
+    return Part(env, quantity, words, (one, other), answer, cores, claimed=claimed, form=form)
 
 
 def level(quantity: Quantity, name: str, env: str, claimed: Claimed, form: str = ".3g") -> Part:
     """Return the question whether an arm's mean lies where it was claimed to: Student's interval."""
     words = f", {name}: claimed {claimed.words}"
-    return Part(env, quantity, words, (name,), estimated(mean_interval, claimed, form))
+    answer = estimated(partial(mean_interval, within=quantity.within), claimed, form)
+    return Part(env, quantity, words, (name,), answer, claimed=claimed, form=form)
 
 
 def trend(quantity: Quantity, arms: dict[str, float], env: str) -> Part:

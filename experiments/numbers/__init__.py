@@ -2,6 +2,6 @@
 
 from collections.abc import Callable
 
-from experiments.numbers import of_runs, of_speed
+from experiments.numbers import of_claims, of_runs, of_speed
 
-NUMBERS: dict[str, Callable[[], str]] = of_speed.NUMBERS | of_runs.NUMBERS
+NUMBERS: dict[str, Callable[[], str]] = of_speed.NUMBERS | of_runs.NUMBERS | of_claims.NUMBERS

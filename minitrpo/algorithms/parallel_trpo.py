@@ -6,6 +6,11 @@
 4. step as far as KL(old || new) <= max_kl allows .......... trpo.py: trpo_step
 5. fit the critic to the returns ........................... critics.py: MLPCritic.fit, LinearCritic.fit
 6. adapt steps/update and max_kl ........................... adaptive.py: adapt
+
+`--preset paper` has the settings of Frans & Hafner's program (kvfrans/parallel-trpo) as far as there are options. What
+still differs: its hidden layers are ReLU, its first weights uniform within 0.05, it takes the full step, whatever its
+line search says, it cuts an episode one step before the time limit and counts it as terminated, and every actor keeps
+an observation filter for itself.
 """
 
 from dataclasses import dataclass, replace
@@ -28,7 +33,7 @@ from minitrpo.noise import Measured, StepNoise, measure_noise
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array
 from minitrpo.returns import explained_variance, standardise
-from minitrpo.trpo import Batch, Report, trpo_step
+from minitrpo.trpo import Batch, Report
 
 RULE = AdaptiveConfig()
 MODES = ("none", "steps", "kl", "both", "noise")
@@ -107,6 +112,25 @@ class TRPOSettings:
         return AdaptiveConfig(self.adapt, self.margin, self.adapt_window, *by, steps_limits=steps, kl_limits=kl)
 
 
+def one_way(settings: TRPOSettings, steps_per_update: int) -> list[str]:
+    """Return a note for each adapted setting that begins beyond its limits, from where it only moves towards them."""
+    starts = {"steps": ("steps_per_update", steps_per_update), "kl": ("max_kl", settings.max_kl)}
+    notes = []
+    for mode, (name, start) in starts.items():
+        low, high = f"adapt_min_{mode}", f"adapt_max_{mode}"
+        within = getattr(settings, low) <= start <= getattr(settings, high)
+        if within or settings.adapt not in (mode, "both"):
+            continue
+        above = start > getattr(settings, high)
+        limit, where, way, back = (high, "above", "fall", "rise") if above else (low, "below", "rise", "fall")
+        notes.append(
+            f"note: {flag(name)} {start:g} is {where} {flag(limit)} {getattr(settings, limit):g}: --adapt "
+            f"{settings.adapt} lets it {way} and never {back} again, until it is there; {flag(limit)} {start:g} lets "
+            "it do both"
+        )
+    return notes
+
+
 # --- presets: the default, values for single environments, as published, for lectures
 
 # Fewer and larger updates, and a louder first policy
@@ -149,8 +173,17 @@ PRESETS = {
     "plain": replace(STRONG, text="the default without tuned values: one setting for all environments", by_env={}),
     "episodes": Preset("whole episodes from a pool, rank 0 learns while the others wait, as in the lectures"),
     "paper": Preset(
-        "as Frans & Hafner 2016 ran it: Monte-Carlo returns, a linear critic, 20,000 steps and a small KL",
-        {"gae_lambda": 1.0, "critic": "linear", "steps_per_update": 20_000, "max_kl": 0.001, "cg_damping": 0.001},
+        "near to Frans & Hafner 2016: Monte-Carlo returns, a linear critic, 20,000 steps, max-KL 0.001, the Fisher "
+        "matrix of all states; but tanh layers where theirs are ReLU, another first policy (theirs: weights uniform "
+        "within 0.05), a line search where theirs takes the full step, and a time limit that is no terminal state",
+        {
+            "gae_lambda": 1.0,
+            "critic": "linear",
+            "steps_per_update": 20_000,
+            "max_kl": 0.001,
+            "cg_damping": 0.001,
+            "fisher_fraction": 1.0,
+        },
     ),
 }
 
@@ -185,6 +218,8 @@ class TRPO(Algorithm):
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
         self.adaptive = AdaptiveState(context.steps_per_update, settings.max_kl)
+        for note in one_way(settings, context.steps_per_update):
+            context.note(note)
         self.noise = StepNoise(context.steps_per_update, settings.max_kl, len(self.theta))
         # The perceptron critic has hundreds of small sums, one after the other, and does not need the new policy: half
         # of the ranks, at most one for each part of a minibatch, fit it while the others step the policy.
@@ -272,11 +307,10 @@ class TRPO(Algorithm):
         """Return the new policy, what the step did, and how much of it is noise if that is to be measured."""
         s, old = self.settings, theta
         observations = samples["observations"].astype(np.float32, copy=False)
-        batch = Batch(observations, samples["actions"], samples["advantages"], self.update.sums, self.core)
+        batch = Batch(observations, samples["actions"], samples["advantages"], self.update.sums)
         with self.context.span("policy"):
             solver = (s.cg_iterations, s.cg_damping, s.fisher_fraction)
-            step = self.core.trpo_step or trpo_step
-            theta, report = step(self.policy, old, batch, float(samples["max_kl"]), *solver)
+            theta, report = self.core.step(self.policy, old, batch, float(samples["max_kl"]), *solver)
             measured = None
             if samples["measure"] and report.accepted:
                 measured = measure_noise(self.policy, old, batch, report.gradient, theta - old, *solver)

@@ -31,11 +31,20 @@ class Interval(NamedTuple):
         return f"{self.middle:{form}} ({self.low:{form}} to {self.high:{form}})"
 
 
-def mean_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
-    """Return the mean of a few values, one for each seed, with Student's interval."""
+def mean_interval(values: ArrayLike, level: float = LEVEL, within: tuple[float, float] = (-np.inf, np.inf)) -> Interval:
+    """Return the mean of a few values, one for each seed, with Student's interval.
+
+    Args:
+        values: one number for each seed, (N,).
+        level: how often the interval is to cover the true mean.
+        within: the least and the greatest possible value, for example (0, 100) of per cent. The interval ends there:
+            the true mean lies between them, so what is cut off never covered it.
+
+    """
     values = np.asarray(values, float)
     middle, half = float(np.mean(values)), float(half_interval(values[:, None], level)[0])
-    return Interval(middle, middle - half, middle + half)
+    low, high = np.clip([middle - half, middle + half], *within).tolist()
+    return Interval(middle, low, high)
 
 
 def difference_interval(one: ArrayLike, other: ArrayLike, level: float = LEVEL) -> Interval:
@@ -102,10 +111,14 @@ def rank_test(one: ArrayLike, other: ArrayLike) -> float:
 
 
 def iqm(scores: Array, axis: int = -1) -> Array:
-    """Return the interquartile mean: the mean of the middle half (Agarwal et al. 2021)."""
-    from scipy.stats import trim_mean
+    """Return the interquartile mean: the mean of the middle half (Agarwal et al. 2021).
 
-    return np.asarray(trim_mean(scores, 0.25, axis=axis))
+    The same as `scipy.stats.trim_mean(scores, 0.25, axis)`, whose checks take ten times as long as the mean itself: a
+    bootstrap calls this function thousands of times.
+    """
+    scores = np.moveaxis(np.asarray(scores, float), axis, -1)
+    n, cut = scores.shape[-1], int(0.25 * scores.shape[-1])
+    return np.asarray(np.partition(scores, (cut, n - cut - 1), axis=-1)[..., cut : n - cut].mean(axis=-1))
 
 
 def iqm_interval(scores: Array) -> tuple[float, float]:

@@ -18,7 +18,7 @@ def play(theta: np.ndarray, seed: int) -> float:
     observation, _ = env.reset(seed=seed)
     total, done = 0.0, False
     while not done:
-        probability = 1 / (1 + np.exp(-observation @ theta))  # of pushing the cart to the right
+        probability = 1 / (1 + np.exp(-observation @ theta))  # of pushing to the right
         observation, reward, terminated, truncated, _ = env.step(int(rng.random() < probability))
         total, done = total + reward, terminated or truncated
     return total

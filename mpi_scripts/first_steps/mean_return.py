@@ -7,7 +7,7 @@ from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
 all_returns = [21.0, 14.0, 35.0, 10.0, 50.0]
-returns = all_returns[comm.rank :: comm.size]  # of the episodes that this rank has played; perhaps of none
+returns = all_returns[comm.rank :: comm.size]  # of this rank; perhaps it has none
 mean = None
 
 # 1. Rank 0 gets what it needs to know of the other ranks, by reduce or by gather.

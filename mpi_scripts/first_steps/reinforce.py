@@ -21,9 +21,9 @@ def play(theta: np.ndarray, seed: int) -> tuple[float, np.ndarray]:
     observation, _ = env.reset(seed=seed)
     total, score, done = 0.0, np.zeros(4), False
     while not done:
-        probability = 1 / (1 + np.exp(-observation @ theta))  # of pushing the cart to the right
+        probability = 1 / (1 + np.exp(-observation @ theta))  # of pushing to the right
         action = int(rng.random() < probability)
-        score += (action - probability) * observation  # the gradient of log pi(action | observation)
+        score += (action - probability) * observation  # the gradient of log pi
         observation, reward, terminated, truncated, _ = env.step(action)
         total, done = total + reward, terminated or truncated
     return total, score
@@ -34,8 +34,9 @@ for iteration in range(iterations):
     # 1. All ranks get the theta of rank 0.
     theta = comm.bcast(theta)
 
-    seeds = [first_seed + episodes * iteration + number for number in range(comm.rank, episodes, comm.size)]
-    rows = [play(theta, seed) for seed in seeds]  # (return, score) of the episodes of this rank
+    first = first_seed + episodes * iteration
+    seeds = range(first + comm.rank, first + episodes, comm.size)
+    rows = [play(theta, seed) for seed in seeds]  # (return, score) of each episode
     batch = rows
 
     # 2. Rank 0 gets the rows of all ranks, and makes one list of them: `batch`.
@@ -47,4 +48,4 @@ for iteration in range(iterations):
         returns, scores = (np.array(column) for column in zip(*batch, strict=True))
         theta = theta + step_size * (returns - returns.mean()) @ scores / len(returns)
         if iteration % 10 == 9:
-            print(f"iteration {iteration + 1}: mean return {returns.mean():.1f} of {len(returns)}", flush=True)
+            print(f"iteration {iteration + 1}: mean return {returns.mean():.1f}", flush=True)

@@ -21,9 +21,9 @@ def play(theta: np.ndarray, seed: int) -> tuple[float, np.ndarray]:
     observation, _ = env.reset(seed=seed)
     total, score, done = 0.0, np.zeros(4), False
     while not done:
-        probability = 1 / (1 + np.exp(-observation @ theta))  # of pushing the cart to the right
+        probability = 1 / (1 + np.exp(-observation @ theta))  # of pushing to the right
         action = int(rng.random() < probability)
-        score += (action - probability) * observation  # the gradient of log pi(action | observation)
+        score += (action - probability) * observation  # the gradient of log pi
         observation, reward, terminated, truncated, _ = env.step(action)
         total, done = total + reward, terminated or truncated
     return total, score
@@ -31,8 +31,9 @@ def play(theta: np.ndarray, seed: int) -> tuple[float, np.ndarray]:
 
 theta = np.zeros(4)
 for iteration in range(iterations):
-    seeds = [first_seed + episodes * iteration + number for number in range(comm.rank, episodes, comm.size)]
-    rows = [play(theta, seed) for seed in seeds]  # (return, score) of the episodes of this rank
+    first = first_seed + episodes * iteration
+    seeds = range(first + comm.rank, first + episodes, comm.size)
+    rows = [play(theta, seed) for seed in seeds]  # (return, score) of each episode
 
     # What the step needs, as sums over episodes: 4 + 4 + 1 + 1 numbers. A rank without episodes adds zeros.
     sums = np.zeros(10)

@@ -14,12 +14,12 @@ left = (comm.rank - 1) % comm.size
 total = number
 
 if comm.rank == 0 and comm.size > 1:
-    # 1. Rank 0 sends its number to the right. Then it receives the total of all ranks from the left.
+    # 1. Rank 0 sends its number to the right, and then receives the total from the left.
     comm.send(number, dest=right)
     total = comm.recv(source=left)
 
 if comm.rank > 0:
-    # 2. The others receive the total so far from the left, add their number, and send the new total to the right.
+    # 2. The others receive a total from the left, add their number, and send it to the right.
     total = comm.recv(source=left) + number
     comm.send(total, dest=right)
 

@@ -228,16 +228,16 @@ def missed(some, others, strength):
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-def between(values, what="seeds"):
-    """Return Student's 95 % interval of a mean in words."""
-    _, low, high = mean_interval(values)
+def between(values, what="seeds", within=(-np.inf, np.inf)):
+    """Return Student's 95 % interval of a mean in words; it ends at the least and the greatest possible value."""
+    _, low, high = mean_interval(values, within=within)
     return f"95 % interval of {len(values)} {what} {low:.3g} to {high:.3g}"
 
 
-def compare_mean(what, guess, values, unit=""):
+def compare_mean(what, guess, values, unit="", within=(-np.inf, np.inf)):
     """Compare a guess with the mean over seeds; print its interval."""
     compare(what, guess, np.mean(values), unit)
-    print(f"  {between(values)}")
+    print(f"  {between(values, within=within)}")
 
 
 def first_episodes(whole, number):
@@ -252,14 +252,14 @@ def show_missed():
     numbers = (2, 4, 8, 16, 32)
     others = [Samples(e.X[32:], e.U[32:], e.rewards[32:], e.alive[32:]) for e in many]
     own = [100 * missed(first_episodes(e, 8), first_episodes(e, 8), 1e-9) for e in many]
-    compare_mean("eight episodes, without the prior: error on its own", guess_own, own, "%")
+    compare_mean("eight episodes, without the prior: error on its own", guess_own, own, "%", (0, np.inf))
     ways = {1e-9: ("without the prior", ORANGE), 1.0: ("with it", BLUE)}
     missed_by, (_, axis) = [], plt.subplots(figsize=(7, 3.2), layout="constrained")
     for strength, (name, color) in ways.items():
         off = np.array(
             [[100 * missed(first_episodes(e, N), o, strength) for N in numbers] for e, o in zip(many, others)]
         )
-        print(f"error on eight others, {name}: {off[:, 2].mean():.3g} %; {between(off[:, 2])}")
+        print(f"error on eight others, {name}: {off[:, 2].mean():.3g} %; {between(off[:, 2], within=(0, np.inf))}")
         missed_by.append(off)
         axis.plot(numbers, off.T, ".", color=color, alpha=0.5)
         axis.plot(numbers, off.mean(axis=0), color=color, label=name)
@@ -279,8 +279,9 @@ reveal(guess_own, show_missed)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Without a prior the model has too many unknowns: it fits the eight old episodes almost exactly and misses new ones. Four
-# episodes with the prior and sixteen without do not differ significantly (interval above).
+# Without a prior the model has too many unknowns: it fits the eight old episodes almost exactly and misses new ones. The last line
+# compares four episodes with the prior and sixteen without. If its interval contains 0, there is no significant difference; how
+# large a difference the seeds still allow, its ends say. (Intervals of per cent and of errors are cut at what is possible.)
 #
 # </details>
 #
@@ -437,9 +438,11 @@ def show_limits():
 show_limits()
 
 # %% [markdown]
-# The free plan predicts an impossible cost: it leads where the quadratic, fitted elsewhere, is negative. Its true cost
-# does not differ significantly from the policy's (interval above). **An optimiser finds the errors of its model.** A
-# limit keeps the plan where the model was fitted: with 0.01 or 0.1 nats per step it gains a little.
+# Compare the first two lines. In one run on an Intel Xeon the free plan predicts a cost of -15, which is impossible: it
+# leads where the quadratic, fitted elsewhere, is negative. Carried out, it costs 29. **An optimiser finds the errors of its
+# model.** A limit keeps the plan where the model was fitted. The other lines compare the true cost of each plan with that of the
+# policy: an interval below 0 is a gain, and one that contains 0 shows no significant difference. In that run plans with
+# 0.01 and 0.1 nats per step gain 2 and 3; for the larger limits the intervals reach from a gain of 7 to a loss of 18.
 #
 # Move the slider (it needs a running kernel): the tip of the arm goes from the cross to the star. From which limit on do
 # plan and truth separate?
@@ -554,7 +557,7 @@ for first_states in (1, 8):
     print(f"{first_states} first state(s): from these, {own.mean():.3f} times the least cost")
 
 # %% [markdown]
-# Both policies are within a per cent of perfect on their own first states. And from elsewhere?
+# A number near 1 means that the policy is nearly perfect from its own first states. And from elsewhere?
 #
 # *Recorded: five seeds, the package's own algorithm; the first states stay the same.*
 
@@ -568,8 +571,8 @@ for row in csv.DictReader(recorded("14_first_states.csv").read_text().splitlines
 def show_first_states():
     """Answer the prediction; draw what is reached from new first states against the number of those trained on."""
     within = {number: 100 * np.array(runs)[:, 2] for number, runs in learned_from.items()}
-    compare_mean("trained from 8 first states, new ones within 10 %", guess_from_8, within[8], "%")
-    print(f"trained from 1: {within[1].mean():.3g} %; {between(within[1])}")
+    compare_mean("trained from 8 first states, new ones within 10 %", guess_from_8, within[8], "%", (0, 100))
+    print(f"trained from 1: {within[1].mean():.3g} %; {between(within[1], within=(0, 100))}")
     print("trained from 1, median cost from new ones, by seed:", *(f"{run[1]:,.2f}" for run in learned_from[1]))
     _, axis = plt.subplots(figsize=(7, 3.3), layout="constrained")
     numbers = sorted(learned_from)
@@ -592,7 +595,7 @@ reveal(guess_from_8, show_first_states)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# From its own first state the first policy is perfect, and the log shows only that one. Elsewhere it was never trained: in
+# In the recorded runs the first policy is nearly perfect from its own first state, and the log shows only that one. Elsewhere it was never trained: in
 # four seeds half of the new states cost 10 to 20 % too much, or more; in one, over 8,000 times the least.
 #
 # </details>
@@ -606,11 +609,13 @@ crew = new_crew("Reacher-v5", 0, 8, 8)
 seconds = np.array([update(crew) for _ in range(budget(5, 2))])
 shares = 100 * seconds / seconds.sum(axis=1, keepdims=True)
 for name, share in zip(("sampling", "models", "LQR", "imitation"), shares.T):
-    print(f"{name:9s} {share.mean():3.0f} % of the time; {between(share, 'updates')}")
+    print(f"{name:9s} {share.mean():3.0f} % of the time; {between(share, 'updates', (0, 100))}")
 
 # %% [markdown]
-# Imitation takes most of the time. By Amdahl's law ranks that share only steps 1 to 3 are hardly faster, so with
-# `--learner sharded` they also share the imitation.
+# In one run on an Intel Xeon imitation took three quarters of the time. By Amdahl's law ranks that share only steps 1 to 3 then
+# become 1.3 times as fast at most, so with `--learner sharded` they also share the imitation. On your machine the bound is 100
+# divided by the per cent of the imitation. (These are updates of one run, which resemble each other, so the intervals are too
+# narrow for other runs.)
 #
 # ## Bug hunt
 #
@@ -672,7 +677,8 @@ _ = hunt("gaussians", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# The fit is fine: 40 points for 13 unknowns. But in the figure 32 episodes without the prior do as well as 8 with it.
+# The fit is fine: 40 points for 13 unknowns. But you play five times as much. Read off the figure how many episodes
+# without the prior bring the mean error down to that of 8 with it.
 #
 # </details>
 #

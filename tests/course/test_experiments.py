@@ -7,9 +7,11 @@ import pytest
 from scipy.stats import norm
 
 from experiments import __main__ as command
-from experiments import family, harness, pages, panel, pictures, returns, rules, scaling, seconds, tables
-from experiments.claims import CLAIMS, judge, measure
+from experiments import family, harness, pages, panel, peers, pictures, returns, rules, scaling, seconds, tables
+from experiments.claims import CLAIMS, VERDICTS, elsewhere, judge, measure
 from experiments.claims.questions import (
+    BARELY,
+    BY_MACHINE,
     UNTESTED,
     Quantity,
     about,
@@ -27,11 +29,13 @@ from experiments.claims.questions import (
 )
 from experiments.harness import FULL, QUICK, Arm, Busy, Experiment, Size
 from experiments.limit import OpenLoop, RecordingVectorEnv
+from experiments.numbers import of_speed
+from experiments.panel_environments import RECIPES, TASKS, in_units
 from experiments.registry import EXPERIMENTS
 from experiments.rules import improvement, over_environments
 from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.commands.command_line import parse
-from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, iqm, iqm_interval, mean_interval
+from minitrpo.course.statistics import CANNOT_TELL, DOES_NOT_HOLD, HOLDS, Interval, iqm, iqm_interval, mean_interval
 from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
@@ -74,6 +78,30 @@ def test_tables_give_back_what_was_added_packed_or_not(tmp_path, monkeypatch):
                 assert run["curves"][column] == pytest.approx(values, rel=1e-5)
             assert len(run["fresh"]["env_steps"]) == ("fresh" in points)
         assert tables.read(folder)[1]["settings"] == {"1": "--words 0", "2": "--words 1"}
+
+
+@pytest.mark.parametrize("packed", [300_000, 100])
+def test_a_table_that_was_not_written_to_its_end_is_not_read(packed, tmp_path, monkeypatch):
+    """A kill leaves NAME.tmp beside the whole tables: cut anywhere, even behind a row, it changes nothing."""
+    monkeypatch.setattr(tables, "PACKED", packed)
+
+    def record(seed):
+        points = {"curves": {"env_steps": [1e6, 2e6, 3e6], "mean_return": [0.25, 0.5, float(seed)]}}
+        tables.add(tmp_path, {"experiment": "x", "arm": "a", "seed": seed}, "--words", {"cores": 2}, points)
+
+    for seed in range(3):
+        record(seed)
+    whole = [path for path in tmp_path.iterdir() if path.name != ".lock"]
+    assert any(path.suffix == ".gz" for path in whole) == (packed == 100)
+    for path in whole:
+        content = path.read_bytes()
+        path.with_name(path.name + ".tmp").write_bytes(content[: content.find(b"\n", len(content) // 2) + 1])
+    tables.load.cache_clear()
+    assert [run["seed"] for run in tables.load(tmp_path)] == [0, 1, 2]
+    record(3)
+    assert [(run["seed"], run["curves"]["mean_return"][-1]) for run in tables.load(tmp_path)] == [
+        (seed, seed) for seed in range(4)
+    ]
 
 
 def test_what_is_missing_is_measured_and_an_interrupted_set_goes_on(tmp_path, monkeypatch):
@@ -191,7 +219,79 @@ def test_one_ranks_recorded_seconds_predict_those_of_several():
     assert (len(errors), np.median(errors) < 10, max(errors) < 25) == (72, True, True)
 
 
+def test_a_return_is_kept_from_the_step_after_the_last_one_below_it():
+    steps = np.array([100, 200, 300, 400])
+    rising, falling = [(steps, np.array([0.0, 6.0, 4.0, 8.0]))], [(steps, np.array([9.0, 9.0, 9.0, 1.0]))]
+    assert [seconds.staying(rising, target) for target in (0.0, 5.0, 8.0, 9.0)] == [100, 400, 400, None]
+    assert seconds.staying(falling, 5.0) is None, "it ends below"
+    ours, theirs = seconds.Needed(200, 400, 100.0), seconds.Needed(800, 900, 10.0)
+    of = {returns.OURS: ours, returns.THEIRS: theirs}
+    assert (seconds.times_sooner(of), seconds.times_sooner_for_good(of)) == (40.0, 20.0)
+    of[returns.OURS] = ours._replace(stays=None)
+    assert seconds.times_sooner_for_good(of) == 0.0
+
+
+def test_an_environment_is_worth_reaching_where_the_target_is_above_doing_nothing(monkeypatch):
+    monkeypatch.setattr(seconds, "still", lambda: {"a": 10.0, "b": 10.0})
+    assert [*seconds.worth_reaching({"a": (9.0, {}), "b": (11.0, {}), "c": (-5.0, {})})] == ["b", "c"]
+
+
+def of_rounds(*rounds):
+    """Return runs of `peers` whose updates take these seconds, half of them collecting."""
+    return [{"times": {name: np.array(taken) / 2 for name in ("collect_s", "update_s")}} for taken in rounds]
+
+
+def test_an_interval_of_peers_knows_the_rounds_and_the_updates_of_the_reference():
+    quick, slow = of_rounds(*[[1.0] * 5] * 3), of_rounds(*[[4.0] * 5] * 3)
+    assert peers.times_as_fast(slow, quick) == (4.0, 4.0, 4.0), "nothing varies"
+    uneven = of_rounds([4.0] * 5, [4.0] * 5, [8.0] * 5)
+    assert peers.times_as_fast(uneven, quick) == (4.0, 4.0, 8.0), "a round of the reference may come twice"
+    unsteady = of_rounds(*[[2.0, 3.0, 4.0, 5.0, 6.0]] * 3)
+    found = peers.times_as_fast(unsteady, quick)
+    assert found.low < found.middle == 4.0 < found.high, "its updates may, too"
+    slowing, same = of_rounds([4.0] * 5, [8.0] * 5, [40.0] * 5), of_rounds([1.0] * 5, [2.0] * 5, [10.0] * 5)
+    assert peers.times_as_fast(slowing, same) == (4.0, 4.0, 4.0), "what slows a round slows both systems"
+    few = peers.times_as_fast(of_rounds([4.0], [9.0]), of_rounds([1.0], [1.0]))
+    assert few == (6.5, 4.0, 9.0), "of few updates the rounds' range"
+
+
+def test_two_seeds_have_a_range_and_no_interval():
+    runs = [{"curves": {"env_steps": np.array([1.0]), "mean_return": np.array([x])}} for x in (1.0, 5.0, 9.0)]
+    assert returns.final("Hopper-v5", runs[:2]) == ("3 (2)", "range 1 to 5")
+    assert returns.final("Hopper-v5", runs) == ("5 (3)", "1 to 9")
+
+
+def test_differences_are_asked_all_at_once():
+    rng = np.random.default_rng(0)
+    far, near = (rng.normal(9, 1, 5), rng.normal(0, 1, 5)), (np.arange(5.0), np.arange(5.0) + 3.0)
+    (alone,) = returns.apart([near])
+    assert alone[1], "one question"
+    assert [beyond for _, beyond in returns.apart([far, *[near] * 9])] == [True, *[False] * 9], "ten of them"
+
+
+def test_every_number_of_speed_stands_on_a_page():
+    shown = "".join(page.read_text("utf-8") for page in pages.PAGES)
+    assert [name for name in of_speed.NUMBERS if f"<!-- ={name} -->" not in shown] == []
+
+
 # --- the panel, and rules that adapt
+
+
+def test_the_tasks_that_only_change_a_unit_are_those_that_are_made_by_factors_alone():
+    by_factors = {name for name, recipe in RECIPES.items() if getattr(recipe.change, "func", None) is in_units}
+    assert {name for name, task in TASKS.items() if task.only_units} == by_factors
+    assert sorted(panel.IN_UNITS + panel.NOT_IN_UNITS) == sorted(panel.HELD)
+
+
+def test_a_peer_counts_by_the_clock_if_it_ends_above_the_border():
+    env, steps = panel.HELD[0], np.arange(50.0)
+    chance = {("random", env): [{"mean": 0.0, "deviation": 1.0, "episodes": 10_000}]}
+    for end, counts in ((1.0, True), (0.11, True), (0.09, False), (0.0, False)):
+        ends = {panel.OURS: 1.0, panel.TRPO: end, panel.PPO: 1.0}
+        runs = {
+            (name, env): [{"curves": {"env_steps": steps, "mean_return": np.full(50, x)}}] for name, x in ends.items()
+        }
+        assert panel.counts(chance | runs, env, panel.TRPO) is counts
 
 
 def test_a_score_is_0_for_chance_and_1_for_the_best_end_of_any_run():
@@ -259,7 +359,9 @@ ASKED = [
     (ratio(VALUE, "a", "b", TASK, below(0.3)), {"a": HALF, "b": WHOLE}, DOES_NOT_HOLD),
     (ratio(VALUE, "a", "b", TASK, about(0.5, 0.1)), {"a": HALF, "b": WHOLE}, HOLDS),
     (ratio(VALUE, "a", "b", TASK, about(0.55, 0.05)), {"a": HALF, "b": WHOLE}, CANNOT_TELL),
-    (ratio(VALUE, "a", "b", TASK, below(0.6), cores=3), {"a": HALF, "b": WHOLE}, CANNOT_TELL),  # there are 2
+    (ratio(VALUE, "a", "b", TASK, below(0.6), cores=3), {"a": HALF, "b": WHOLE}, UNTESTED),  # there are 2
+    (ratio(VALUE, "a", "b", TASK, below(0.3), cores=3), {"a": HALF, "b": WHOLE}, UNTESTED),
+    (higher(VALUE, "a", "b", TASK)._replace(untested=True), {"a": DOWN, "b": UP}, UNTESTED),
     (sooner(VALUE, "a", "b", TASK), {"a": [1, 2, 3, 4, 5], "b": [6, 7, NEVER, NEVER, NEVER]}, HOLDS),
     (sooner(VALUE, "a", "b", TASK), {"a": [6, 7, NEVER, NEVER, NEVER], "b": [1, 2, 3, 4, 5]}, DOES_NOT_HOLD),
     (sooner(VALUE, "a", "b", TASK), {"a": [NEVER] * 5, "b": [NEVER] * 5}, CANNOT_TELL),
@@ -288,6 +390,79 @@ def test_a_claim_holds_only_if_all_of_it_was_asked_and_holds():
                         ((yes, unclear), CANNOT_TELL), ((no, unasked, unclear), DOES_NOT_HOLD),
                         ((yes, short), UNTESTED), ((no, short), DOES_NOT_HOLD)):  # fmt: skip
         assert judge(replace(CLAIMS["S1"], parts=parts), found)[0] == told
+
+
+def near(border, times):
+    """Return five values whose mean is above a border by so many times the half of their 95 % interval."""
+    values = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    half = mean_interval(values).high
+    return list(values + border + times * half)
+
+
+def test_every_verdict_is_reached_by_data_made_for_it(monkeypatch):
+    claim, part = CLAIMS["S1"], level(VALUE, "a", TASK, above(0.5))
+    measured_there = {}
+    monkeypatch.setattr(elsewhere, "interval_of", lambda name, part: measured_there.get(part.arms))
+    reached = {}
+    # At 99 % the interval is 1.66 times as wide (Student's t of 4 degrees: 4.604 / 2.776).
+    for times, verdict in ((1.8, HOLDS), (1.3, BARELY), (0.5, CANNOT_TELL), (-0.5, CANNOT_TELL), (-1.3, DOES_NOT_HOLD)):
+        reached[verdict] = judge(replace(claim, parts=(part,)), runs(a=near(0.5, times)))
+        assert reached[verdict][0] == verdict == reached[verdict][1][0][2], times
+    reached[UNTESTED] = judge(replace(claim, parts=(part._replace(cores=3),)), runs(a=near(0.5, 1.8)))
+    assert reached[UNTESTED][0] == UNTESTED
+    for here, there, verdict in (
+        (near(0.5, 1.8), Interval(0.2, 0.1, 0.3), BY_MACHINE),
+        (near(0.5, -1.8), Interval(0.7, 0.6, 0.8), BY_MACHINE),
+        (near(0.5, 1.8), Interval(0.7, 0.6, 0.8), HOLDS),
+        (near(0.5, 1.8), Interval(0.5, 0.4, 0.6), HOLDS),
+        (near(0.5, -1.8), Interval(0.2, 0.1, 0.3), DOES_NOT_HOLD),
+        (near(0.5, 0.5), Interval(0.7, 0.6, 0.8), CANNOT_TELL),
+    ):
+        measured_there[part.arms] = there
+        reached[verdict] = judge(replace(claim, parts=(part,)), runs(a=here))
+        assert reached[verdict][0] == verdict, (here, there)
+        assert f"{there:.3g}" in reached[verdict][1][0][1], "both measurements are shown"
+    assert reached.keys() == VERDICTS.keys()
+
+
+def test_the_part_that_says_most_against_a_claim_decides_it(monkeypatch):
+    monkeypatch.setattr(
+        elsewhere, "interval_of", lambda name, part: Interval(0, -1, 0.4) if part.arms == ("m",) else None
+    )
+    values = {"h": near(0.5, 4), "b": near(0.5, 1.3), "i": near(0.5, 0), "n": near(0.5, -4), "m": near(0.5, 4)}
+    part = {name: level(VALUE, name, TASK, above(0.5)) for name in values}
+    part["u"] = part["h"]._replace(untested=True)
+    for names, verdict in (("h", HOLDS), ("hb", BARELY), ("hbi", CANNOT_TELL), ("hbiu", UNTESTED),
+                           ("hbium", BY_MACHINE), ("hbiumn", DOES_NOT_HOLD)):  # fmt: skip
+        parts = tuple(part[name] for name in names)
+        assert judge(replace(CLAIMS["S1"], parts=parts), runs(**values))[0] == verdict, names
+        assert judge(replace(CLAIMS["S1"], parts=parts[::-1]), runs(**values))[0] == verdict, names
+
+
+def test_no_claim_counts_one_measurement_as_two():
+    for claim in CLAIMS.values():
+        recorded, seen = claim.runs(), {}
+        for part in claim.parts:
+            arms = [[part.quantity.of(run) for run in recorded[name, part.env]] for name in part.arms]
+            key = part.env, tuple(map(tuple, arms))
+            assert key not in seen, (claim.name, part.question, seen.get(key))
+            seen[key] = part.question
+
+
+def test_intervals_of_a_share_end_where_shares_do_and_cover_as_often():
+    assert mean_interval([100, 100, 98.5, 100, 100], within=(0, 100)).high == 100
+    rng, within = np.random.default_rng(3), (0.0, 1.0)
+    samples = rng.beta(8, 1, (400, 5))
+    for values in samples:
+        free, ends = mean_interval(values), mean_interval(values, within=within)
+        assert (free.low <= 8 / 9 <= free.high) == (ends.low <= 8 / 9 <= ends.high)
+        assert 0 <= ends.low <= ends.middle == free.middle <= ends.high <= 1
+
+
+def test_what_the_second_machine_measured_is_of_questions_that_are_asked():
+    asked = {(c.home or c.name, p.env, p.quantity.words, " / ".join(p.arms)) for c in CLAIMS.values() for p in c.parts}
+    assert elsewhere.rows().keys() <= asked
+    assert judge(CLAIMS["B1b"], CLAIMS["B1b"].runs())[0] == BY_MACHINE
 
 
 def test_however_many_parts_a_claim_has_chance_alone_seldom_refutes_it():

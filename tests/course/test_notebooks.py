@@ -78,6 +78,21 @@ def test_who_changes_what_a_solution_shows_by_hand_is_noticed(tmp_path, monkeypa
     assert build.text_reasons(path, build.solution(source)) == ("outputs",)
 
 
+@pytest.mark.parametrize("name", names())
+def test_an_exercise_fits_beside_the_list_of_files_and_says_what_the_package_says(name):
+    cell = build.blanked(name)
+    assert max(map(len, cell.splitlines())) <= 95
+    if build.is_program(name):
+        assert set(cell.splitlines()) - set(target(name).splitlines()) <= {f"{blanks}..." for blanks in ("", "    ")}
+        return
+    (given,), (whole,) = ast.parse(cell).body, ast.parse(inspect.getsource(target(name))).body
+    assert ast.get_docstring(given).split() == ast.get_docstring(whole).split()
+    given.body = whole.body = []
+    assert ast.dump(given) == ast.dump(whole), "the signature"
+    numbers = re.findall(r"^    # (\d+)\. ", cell, re.MULTILINE)
+    assert numbers == re.findall(r"^    # (\d+)\. ", "\n".join(build.step_lines(name)), re.MULTILINE)
+
+
 def test_no_answer_stands_in_a_students_notebook():
     for source in SOURCES:
         student = build.student(source)
@@ -163,7 +178,7 @@ def test_the_table_in_the_header_names_the_file_in_which_an_exercise_is():
             for name in set(re.findall(r"`(\w+)`", said)) & set(names()):
                 exercise = find(name)
                 if isinstance(exercise, ProgramExercise):
-                    path = (PROGRAMS / exercise.file).relative_to(ROOT)
+                    path = (PROGRAMS / exercise.target).relative_to(ROOT)
                 else:
                     path = Path(inspect.getsourcefile(inspect.unwrap(target(name)))).relative_to(ROOT)
                 assert str(path) in where or f"`{path.name}`" in where, f"{source.stem}: {name} is in {path}"

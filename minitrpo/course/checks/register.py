@@ -9,6 +9,7 @@
 """
 
 import contextlib
+import difflib
 import html
 import importlib
 import warnings
@@ -71,10 +72,10 @@ class Exercise:
 
 @dataclass(frozen=True)
 class ProgramExercise:
-    """One MPI program for the student to write. `file` is that of the solution, in mpi_scripts."""
+    """One MPI program for the student to write. `target` is the file of the solution, in mpi_scripts."""
 
     name: str
-    file: str
+    target: str
     cases: Callable[[], Iterator[ProgramCase]]
     table: str  # of hints
     by_messages: bool
@@ -87,7 +88,7 @@ class ProgramExercise:
 
     def solution(self) -> str:
         """Return the text of the program."""
-        return (PROGRAMS / self.file).read_text("utf-8")
+        return (PROGRAMS / self.target).read_text("utf-8")
 
     def judge(self, candidate: Any) -> str:
         """Return what was checked if the candidate is right, and raise if it is not."""
@@ -107,29 +108,38 @@ ProgramCases = Callable[[], Iterator[ProgramCase]]
 def exercise(target: str, table: str) -> Callable[[Cases], Cases]:
     """Register the decorated generator of cases as an exercise, under the name of the function that is its solution.
 
-    table: hints, lines that begin with a question mark, and rows of known mistakes; see mistakes.py.
+    table: hints, lines that begin with a question mark, and rows of known mistakes; see mistakes.py. ValueError if
+    another function of this name is an exercise already: students ask for an exercise by this name alone.
     """
 
     def register(cases: Cases) -> Cases:
-        name = target.partition(":")[2]
-        _exercises[name] = Exercise(name, target, cases, table)
+        add(Exercise(target.partition(":")[2], target, cases, table))
         return cases
 
     return register
 
 
-def program_exercise(file: str, table: str, *, by_messages: bool = False) -> Callable[[ProgramCases], ProgramCases]:
+def add(new: Exercise | ProgramExercise) -> None:
+    """Add an exercise to the register; ValueError if another one has its name."""
+    known = _exercises.get(new.name)
+    if known is not None and known.target != new.target:
+        raise ValueError(
+            f"{new.target} and {known.target}: two exercises cannot both be called {new.name!r}; rename one"
+        )
+    _exercises[new.name] = new
+
+
+def program_exercise(target: str, table: str, *, by_messages: bool = False) -> Callable[[ProgramCases], ProgramCases]:
     """Register the decorated generator of cases as an exercise under the name of the file that is its solution.
 
     Args:
-        file: of the solution, such as "first_steps/ring.py" in mpi_scripts.
+        target: the file of the solution, such as "first_steps/ring.py" in mpi_scripts.
         table: hints, lines that begin with a question mark.
         by_messages: whether every rank must send a message; otherwise collective calls will do, too.
     """
 
     def register(cases: ProgramCases) -> ProgramCases:
-        name = Path(file).stem
-        _exercises[name] = ProgramExercise(name, file, cases, table, by_messages)
+        add(ProgramExercise(Path(target).stem, target, cases, table, by_messages))
         return cases
 
     return register
@@ -149,10 +159,15 @@ def names() -> list[str]:
     return list(_exercises)
 
 
-def find(name: str) -> Exercise | ProgramExercise:
-    """Return an exercise; KeyError names those that exist."""
+def find(exercise: str | Candidate) -> Exercise | ProgramExercise:
+    """Return an exercise by its name, or by a function of this name; KeyError names those that are called alike."""
+    name = exercise if isinstance(exercise, str) else getattr(exercise, "__name__", repr(exercise))
+    if "\n" in name:
+        raise KeyError('this is the text of a program: give the name of the exercise, such as "ring"')
     if name not in _exercises and name not in names():
-        raise KeyError(f"there is no exercise {name!r}; there are {', '.join(names())}")
+        alike = difflib.get_close_matches(name, names(), n=3, cutoff=0.5)
+        known = f"did you mean {' or '.join(alike)}?" if alike else "names() of minitrpo.checks returns all names"
+        raise KeyError(f"there is no exercise {name!r}: {known}")
     return _exercises[name]
 
 
@@ -169,6 +184,11 @@ def check(name: str, candidate: Any) -> None:
     """
     try:
         checked = examine(name, candidate)
+    except KeyError as error:
+        if not in_jupyter():
+            raise KeyError(*error.args) from None
+        print(*error.args)
+        return
     except (AssertionError, NotImplementedError) as error:
         wrong = isinstance(error, AssertionError)
         if not in_jupyter():  # without the frames of the check, which are not the student's
@@ -197,11 +217,16 @@ def box(name: str, title: str, text: str, color: str) -> None:
     display(HTML(f"<div style='{style}'><b>{name}: {title}.</b> {html.escape(text)}</div>"))
 
 
-def hint(name: str, number: int = 1) -> None:
-    """Print the next hint for an exercise; each says a little more than the one before."""
-    hints = find(name).hints
+def hint(exercise: str | Candidate, number: int = 1) -> None:
+    """Print a hint for an exercise, which is a name or a function; each hint says a little more than the one before."""
+    try:
+        found = find(exercise)
+    except KeyError as error:
+        print(*error.args)
+        return
+    hints = found.hints
     if not 1 <= number <= len(hints):
-        print(f"{name} has hints 1 to {len(hints)}.")
+        print(f"{found.name} has hints 1 to {len(hints)}.")
     else:
         print(f"hint {number} of {len(hints)}: {hints[number - 1]}")
 

@@ -347,4 +347,7 @@ ODD = {
     "explained_variance": r"""
         nan_is_skipped: var(targets - predicted) => nanvar(targets - predicted)
     """,
+    "trpo_step": r"""
+        the_residual_added: x @ (g - residual) => x @ (g + residual)
+    """,
 }
