@@ -82,9 +82,9 @@ reveal(guess_orders, show_orders)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# There is no rule for the order. The ranks run at the same time, and whichever is ahead prints first. The operating system
-# decides this anew in every run. So a parallel program must never depend on which rank is faster. If you want an order, you
-# have to make it, by messages.
+# There is no rule for the order. The ranks run at the same time, and the rank that is ahead prints first. Which rank that is
+# depends on the operating system, and on what else the computer does. So a parallel program must never depend on which
+# rank is faster. If you need an order, your program has to make it, by messages.
 #
 # </details>
 #
@@ -148,7 +148,7 @@ else:
 # `comm.recv(source=0, tag=7)`, and not by a `recv` that asks for another tag. Without `tag=`, `send` uses the tag 0, and
 # `recv` accepts any tag.
 #
-# ### Exercise 1: `ring`
+# ### Exercise 1: `ring` (easy, 9 minutes)
 #
 # The ranks sit in a circle. The neighbour on the right of rank 0 is rank 1, and the neighbour on the right of the last rank is
 # rank 0. Rank $r$ knows only its own number, `numbers[r]`. We want rank 0 to know the sum. Therefore a total goes once round
@@ -179,7 +179,7 @@ print("received", theirs)
 # Rank 0 waits for a message that rank 1 would send after its own `recv`. Rank 1 waits for a message that rank 0 would send
 # after its `recv`. Neither can go on. This is called a **deadlock**: a circle of ranks, each of which waits for the next one.
 # MPI itself reports no error. In a terminal such a program stays silent until somebody ends it. The `%%mpi` cell notices
-# that no rank can go on, ends the program, and says in which line each rank waits.
+# that no rank can go on, ends the program, and says in which line each rank waits. (The line with `%%mpi` is line 1.)
 #
 # So let both ranks *send* first. The next program does that with 100 numbers of 8 bytes each.
 
@@ -373,7 +373,7 @@ reveal(guess_skipped, show_skipped)
 #
 # </details>
 #
-# ### Exercise 2: `mean_return`
+# ### Exercise 2: `mean_return` (medium, 7 minutes)
 #
 # Until now all ranks had played equally many episodes. That is rarely so. Suppose rank 0 has the returns 10 and 20, and rank 1
 # has the return 90. The mean of all three episodes is 40. The mean of the ranks' means is (15 + 90) / 2 = 52.5, which is wrong:
@@ -425,7 +425,7 @@ if comm.rank == 0:
 
 # %% [markdown]
 # The program prints a mean and a standard error, and both look sensible. But the program contains an error that makes the
-# standard error too small. Do not look for it in the text. Look at the numbers: add `print(returns)` behind the line that
+# standard error too small. Do not look for it in the text. Look at the numbers: add `print(returns)` after the line that
 # plays, and run the cell again. How many *different* returns are there among the twelve?
 
 # %% prediction="yes"
@@ -451,12 +451,13 @@ reveal(guess_different, show_seeds)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# All ranks play the *same* four episodes. All ranks run the same lines, so all use the seeds 0, 1, 2, 3. Twelve episodes were
-# paid for and four were played. The formula for the standard error divides by $\sqrt{12}$ as if there were twelve
-# independent episodes. The true divisor is $\sqrt{4}$, so the printed error is too small by a factor of about $\sqrt{3}$.
+# All ranks play the *same* four episodes. All ranks run the same lines, so all use the seeds 0, 1, 2, 3. The program spends the
+# time of twelve episodes and learns no more than four of them could say. The formula for the standard error divides by
+# $\sqrt{12}$, as if there were twelve independent episodes. The right divisor is $\sqrt{4}$, so the printed error is too
+# small by a factor of about $\sqrt{3}$.
 #
-# The cure is a seed that depends on the rank, or better, on the number of the episode. No message of MPI warns you of this
-# error. One finds it only by looking at what the single ranks have.
+# The cure is a seed that depends on the rank, or better, on the number of the episode. MPI gives no warning of this error,
+# because for MPI it is none. You find it only by looking at the numbers of the single ranks.
 #
 # </details>
 #
@@ -473,7 +474,7 @@ reveal(guess_different, show_seeds)
 # The 20 episodes of an iteration have numbers. Rank $r$ of $p$ plays the numbers $r$, $r + p$, $r + 2 p$, and so on, and the
 # seed belongs to the number. So any number of ranks plays the same 20 episodes.
 #
-# ### Exercise 3: `reinforce`
+# ### Exercise 3: `reinforce` (medium, 8 minutes)
 #
 # The playing and the step are there. The communication is missing. As long as it is missing, every rank learns alone from its own
 # ten episodes. What mean return does rank 0 reach in the last of 40 iterations, when all ranks work together? (The most that an
@@ -774,7 +775,7 @@ _ = hunt("reinforce", suspect)
 #
 # ## Summary
 #
-# Learn these seven sentences by heart.
+# Learn these seven points by heart.
 #
 # - All ranks run the same program. They share no variable, and their order in time is not fixed.
 # - `recv` waits for its message. `send` may return at once (small messages, eager) or wait for the receiver (large messages,

@@ -22,10 +22,10 @@ import pytest
 from matplotlib import pyplot as plt
 from runs import MAINS, ROOT, forked
 
-from minitrpo.course import classroom
+from minitrpo.course import MPI_SCRIPTS, classroom
 from minitrpo.course.checks import names, target
 from minitrpo.course.checks.programs import open_lines
-from minitrpo.course.checks.register import PROGRAMS, ProgramExercise, find
+from minitrpo.course.checks.register import ProgramExercise, find
 from minitrpo.course.lab.copies import PAGES, put_widgets_away, update
 from minitrpo.course.lab.merging import cell_id, merged, text_of
 from minitrpo.course.lab.merging import read as as_json
@@ -178,7 +178,7 @@ def test_the_table_in_the_header_names_the_file_in_which_an_exercise_is():
             for name in set(re.findall(r"`(\w+)`", said)) & set(names()):
                 exercise = find(name)
                 if isinstance(exercise, ProgramExercise):
-                    path = (PROGRAMS / exercise.target).relative_to(ROOT)
+                    path = (MPI_SCRIPTS / exercise.target).relative_to(ROOT)
                 else:
                     path = Path(inspect.getsourcefile(inspect.unwrap(target(name)))).relative_to(ROOT)
                 assert str(path) in where or f"`{path.name}`" in where, f"{source.stem}: {name} is in {path}"

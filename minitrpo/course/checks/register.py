@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.course import MPI_SCRIPTS
 from minitrpo.course.checks.differential import Candidate, Case, Wrong, judge
 from minitrpo.course.checks.mistakes import edited, lines_of, rows
 from minitrpo.course.checks.programs import ProgramCase, judge_program
@@ -33,7 +34,6 @@ LECTURES = """
     policy_gradient natural_gradient conjugate_gradient line_search trpo timing first_steps pool speedup adaptive
     parameter_server actor_critic q_learning batch_ppo off_policy guided_policy_search scaling family
 """
-PROGRAMS = Path(__file__).parents[3] / "mpi_scripts"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class ProgramExercise:
 
     def solution(self) -> str:
         """Return the text of the program."""
-        return (PROGRAMS / self.target).read_text("utf-8")
+        return (MPI_SCRIPTS / self.target).read_text("utf-8")
 
     def judge(self, candidate: Any) -> str:
         """Return what was checked if the candidate is right, and raise if it is not."""
