@@ -21,7 +21,6 @@ def test_a_first_step_runs_on_two_ranks(path):
 
 
 def test_the_table_of_first_steps_names_each_of_them():
-    listed = re.findall(
-        r"^\| \[`(\w+\.py)`\]", (ROOT / "mpi_scripts/first_steps/README.md").read_text("utf-8"), re.MULTILINE
-    )
+    page = (ROOT / "mpi_scripts" / "first_steps" / "README.md").read_text("utf-8")
+    listed = re.findall(r"^\| `(\w+\.py)` \|", page, re.MULTILINE)  # not linked: the web pages show no answers
     assert sorted(listed) == [path.name for path in STEPS]
