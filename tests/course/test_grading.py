@@ -233,11 +233,13 @@ if comm.rank > 0:
 @pytest.mark.mpi
 def test_programs_are_graded_by_their_text(tmp_path):
     """The program of a cell is the answer, whether it ends in the cell or not; a wrong one says which case fails."""
-    header = "%load_ext minitrpo.course.mpi\nfrom minitrpo.checks import check"
+    header = "%load_ext minitrpo.course.mpi\nfrom minitrpo.checks import check, mine"
     failing = "%%mpi -n 1 --name reinforce\n1 / 0"
     gaps = "%%mpi -n 1 --name mean_return\nfrom mpi4py import MPI\nall_returns = [1.0]\nmean = None\n..."
     notebook(tmp_path / "class" / "one.ipynb", header, RING, 'check("ring", ring)', gaps, failing)
-    notebook(tmp_path / "class" / "two.ipynb", header, RING.replace("total += ", "total = "))
+    notebook(
+        tmp_path / "class" / "two.ipynb", header, RING.replace("total += ", "total = "), "reinforce = mine.reinforce"
+    )
     assert main([str(tmp_path / "class"), "--out", f"{tmp_path}/x.csv"]) == 0
     rows = table(tmp_path / "x.csv")
     assert [rows["one"][name].points for name in ("ring", "mean_return", "reinforce")] == ["1", "0", "0"], rows["one"]
@@ -245,6 +247,7 @@ def test_programs_are_graded_by_their_text(tmp_path):
     assert "ZeroDivisionError" in rows["one"]["reinforce"].symptom
     assert total(rows["two"]) == (0, 3)
     assert "2 ranks" in rows["two"]["ring"].symptom
+    assert rows["two"]["reinforce"].symptom, "the solution, taken from the package, is no answer"
 
 
 def test_every_exercise_belongs_to_the_lecture_in_which_it_is_written():
