@@ -1,4 +1,7 @@
-"""Put the course's notebooks into a wheel, where `minitrpo lab` finds them; all else stands in pyproject.toml."""
+"""Put the course's notebooks into a wheel, where `minitrpo lab` finds them, and the programs of its exercises.
+
+All else stands in pyproject.toml.
+"""
 
 import runpy
 import shutil
@@ -26,6 +29,10 @@ class WithNotebooks(build_py):
             if path.suffix == ".ipynb" and MERGING["changed_by_hand"](MERGING["read"](path), path.stem):
                 raise SystemExit(f"{path} was changed by hand, and may hold answers: git checkout it")
             shutil.copy(path, folder)
+        programs = "mpi_scripts/first_steps"  # as functions of the package, they are the solutions of exercises
+        beside = folder.parent / programs
+        shutil.rmtree(beside, ignore_errors=True)
+        shutil.copytree(ROOT / programs, beside, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 setup(cmdclass={"build_py": WithNotebooks})

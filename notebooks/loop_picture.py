@@ -48,6 +48,7 @@ TODAY = {
     "05b": WHOLE,
     "06": ("clock",),
     "07": ("collect",),
+    "07a": ("collect", "gradient"),
     "08": ("speedup",),
     "09a": ("adapt",),
     "09b": ("adapt",),
