@@ -20,6 +20,7 @@ from minitrpo.course.speedup.statistics import (
     karp_flatt,
     speedup,
     speedup_interval,
+    speedup_interval_of_rounds,
 )  # fmt: skip
 from minitrpo.parallel import launcher as module
 from minitrpo.parallel.launcher import cores
@@ -69,6 +70,25 @@ def test_a_speed_up_is_a_ratio_of_medians_with_its_interval():
     assert found == {"speedup": speedup(alone, together), "speedup_interval": (low, high),
                      "efficiency": found["speedup"] / 4, "karp_flatt": karp_flatt(found["speedup"], 4)}  # fmt: skip
     assert list(compared(alone, alone, 1).values()) == [1.0, (1.0, 1.0), 1.0, None]
+
+
+def test_an_interval_over_rounds_covers_where_updates_of_a_run_resemble_each_other():
+    """Three quarters of the variance are between runs: intervals that take updates as independent are too narrow."""
+    rng, covered = np.random.default_rng(0), np.zeros((300, 2), bool)
+    for row in covered:
+        shared, rest = rng.normal(0.0, 0.05, (2, 4, 1)), rng.normal(0.0, 0.03, (2, 4, 4))
+        alone, together = np.exp(shared + rest)  # the true speed-up is 1
+        for place, (low, high) in enumerate(
+            (speedup_interval(alone.ravel(), together.ravel()), speedup_interval_of_rounds(alone, together))
+        ):
+            row[place] = low <= 1 <= high
+    by_updates, by_rounds = covered.mean(axis=0)
+    assert by_updates < 0.85
+    assert 0.92 < by_rounds < 0.985
+    with pytest.raises(ValueError, match="at least 2 rounds"):
+        speedup_interval_of_rounds([[1.0, 2.0]], [[1.0, 2.0]])
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        speedup_interval_of_rounds([[1.0], [2.0]], [[1.0], [2.0], [3.0]])
 
 
 @given(st.integers(1, 4), st.integers(1, 5))

@@ -16,12 +16,13 @@ from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import RootParser, parse
 from minitrpo.course.result_folder import gone_if_empty, new_folder
 from minitrpo.course.speedup.experiment import by_turns, compared, timed_run
-from minitrpo.course.speedup.statistics import interval
+from minitrpo.course.speedup.statistics import interval, median_interval_of_rounds, speedup_interval_of_rounds
 from minitrpo.errors import BadInput, JobFailed, shorten
 from minitrpo.experience.environments import describe
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.launcher import RANK_VARIABLES, cores
 from minitrpo.parallel.timing import PHASES
+from minitrpo.policies import Array
 from minitrpo.reports.plots import BLUE, COLORS, GREY, RED
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.metrics_log import SECONDS
@@ -139,18 +140,33 @@ def one_run(args: Any, ranks: int, number: int) -> list[Row]:
 
 
 def summary(rows: list[Row], weak: bool) -> list[dict[str, Any]]:
-    """Return what is to be reported for each number of ranks. Weak: the work grows, so speed is steps per second."""
+    """Return what is to be reported for each number of ranks. Weak: the work grows, so speed is steps per second.
+
+    Intervals are over rounds, because updates of one run are no independent measurements; with one round, over updates.
+    """
     lines: list[dict[str, Any]] = []
-    base = np.zeros(0)
+    base: list[Array] = []
     for ranks in sorted({int(row["ranks"]) for row in rows}):
-        here = {name: np.array([row[name] for row in rows if row["ranks"] == ranks]) for name in ("steps", *SECONDS)}
-        cost = here["iteration_s"] / (here["steps"] if weak else 1)
-        base = base if lines else cost
+        some = [row for row in rows if row["ranks"] == ranks]
+        here = {name: np.array([row[name] for row in some]) for name in ("steps", *SECONDS)}
+        cost = by_round(some, here["iteration_s"] / (here["steps"] if weak else 1))
+        base = base or cost
         line: dict[str, Any] = {"ranks": ranks, "oversubscribed": ranks > cores()}
         line |= {f"median_{name}": float(np.median(here[name])) for name in SECONDS}
-        line |= {"interval_s": interval(here["iteration_s"]), **compared(base, cost, ranks)}
+        line |= {"interval_s": interval(here["iteration_s"])}
+        line |= compared(np.concatenate(base), np.concatenate(cost), ranks)
+        if len(cost) > 1:
+            line["interval_s"] = median_interval_of_rounds(by_round(some, here["iteration_s"]))
+        if len(cost) > 1 and ranks > 1:
+            line["speedup_interval"] = speedup_interval_of_rounds(base, cost)
         lines.append(line | {"karp_flatt": None} if weak else line)
     return lines
+
+
+def by_round(rows: list[Row], values: Array) -> list[Array]:
+    """Return the values of each round, in the order of the rounds; values: (n,), one for each row."""
+    numbers = np.array([row["round"] for row in rows])
+    return [values[numbers == number] for number in np.unique(numbers)]
 
 
 def table(lines: list[dict[str, Any]]) -> str:

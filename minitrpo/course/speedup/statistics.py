@@ -3,11 +3,13 @@
 S is the speed-up on p ranks, T_1 / T_p. Sources: Amdahl 1967; Gustafson 1988; Karp & Flatt 1990; Efron 1979.
 """
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from minitrpo.course.statistics import mean_interval
 from minitrpo.policies import Array
 
 Number = TypeVar("Number", float, Array)
@@ -84,6 +86,7 @@ def interval(samples: ArrayLike, confidence: float = 0.95, resamples: int = 2000
 def speedup_interval(serial_s: ArrayLike, parallel_s: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
     """Return the bootstrap interval of a speed-up, of which both medians are uncertain.
 
+    The measurements must be independent of one another. Updates of one run are not: take `speedup_interval_of_rounds`.
     serial_s: (n,), parallel_s: (m,); ValueError if either has fewer than 2 measurements.
     """
     from scipy.stats import bootstrap  # a second to import
@@ -91,6 +94,57 @@ def speedup_interval(serial_s: ArrayLike, parallel_s: ArrayLike, confidence: flo
     options = {"method": "percentile", "n_resamples": 2000, "rng": np.random.default_rng(0)}
     result = bootstrap((serial_s, parallel_s), _ratio, confidence_level=confidence, **options)
     return float(result.confidence_interval.low), float(result.confidence_interval.high)
+
+
+def median_interval_of_rounds(rounds: Sequence[ArrayLike], confidence: float = 0.95) -> tuple[float, float]:
+    """Return an interval of the median seconds of a round, from a few rounds.
+
+    Updates of one run share what slows this run down, so they are not independent measurements, and only rounds are
+    repetitions. Each round counts once, by the logarithm of its median; the interval is Student's, and with two rounds
+    it is very wide.
+
+    Args:
+        rounds: the seconds (n,) of all updates of a round, for each round; n may differ from round to round.
+        confidence: between 0 and 1.
+
+    Returns:
+        Both ends, in seconds.
+
+    Raises:
+        ValueError: there are fewer than 2 rounds.
+
+    """
+    return _of_logarithms([float(np.median(np.asarray(seconds))) for seconds in rounds], confidence)
+
+
+def speedup_interval_of_rounds(
+    serial_s: Sequence[ArrayLike], parallel_s: Sequence[ArrayLike], confidence: float = 0.95
+) -> tuple[float, float]:
+    """Return the interval of a speed-up that was measured in a few rounds, each on one rank and on several.
+
+    Each round gives one speed-up, and what slows a whole round down cancels in it. The interval is Student's, of the
+    logarithms of these speed-ups.
+
+    Args:
+        serial_s: the seconds (n,) of all updates on one rank, for each round.
+        parallel_s: the seconds (m,) of all updates on several ranks, for each round in the same order.
+        confidence: between 0 and 1.
+
+    Returns:
+        Both ends: how many times as fast.
+
+    Raises:
+        ValueError: there are fewer than 2 rounds, or not the same number of rounds on one rank and on several.
+
+    """
+    return _of_logarithms([speedup(*both) for both in zip(serial_s, parallel_s, strict=True)], confidence)
+
+
+def _of_logarithms(values: list[float], confidence: float) -> tuple[float, float]:
+    if len(values) < 2:
+        raise ValueError(f"an interval over rounds needs at least 2 rounds, not {len(values)}")
+    _, low, high = mean_interval(np.log(values), confidence)
+    return float(np.exp(low)), float(np.exp(high))
 
 
 def _ratio(serial_s: Array, parallel_s: Array, axis: int) -> Array:

@@ -136,6 +136,8 @@ def show_pool(ranks=4, pool="static"):
 
 def show_all_ranks():
     ipywidgets.interact(show_pool, ranks=ipywidgets.IntSlider(min=1, max=32, value=4), pool=["static", "dynamic"])
+    waits = np.array([[waiting(lengths, ranks, pool) for pool in ("static", "dynamic")] for ranks in range(2, 33)])
+    print(f"the dynamic pool waits less on {np.sum(waits[:, 1] < waits[:, 0])} of {len(waits)} numbers of ranks")
     _, axis = plt.subplots(figsize=(7, 3.2))
     for pool, color, mark, place in (("static", RED, "s", 66), ("dynamic", BLUE, "o", 30)):
         percentages = [waiting(lengths, ranks, pool) for ranks in range(1, 33)]
@@ -151,8 +153,9 @@ reveal(guess_waiting, show_all_ranks)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The dynamic pool finishes earlier, for nearly every number of ranks. With few episodes per rank the longest episode sets
-# the time.
+# In the dynamic pool a rank that is free takes work from the others, so it usually finishes earlier; the printed line counts for
+# how many numbers of ranks it does so with these episodes. With few episodes per rank the longest episode sets the time in both
+# pools.
 #
 # </details>
 #
@@ -229,7 +232,8 @@ reveal(guess_skipped, show_skipped)
 #
 # The dynamic pool needs one shared number that counts up and gives each value to exactly one rank. It lies in the memory of
 # rank 0. By **one-sided communication** the others reach into that memory themselves: `Fetch_and_op` returns the old value and
-# adds 1 in one indivisible act, while rank 0's program goes on. mpi4py has such a `Counter`. Its classic mistake:
+# adds 1 in one indivisible act, and rank 0 need not make a call of its own. (MPI does not guarantee *when* this happens: it may
+# wait until rank 0 next enters MPI. Over shared memory it is immediate; over TCP a draw can wait.) mpi4py has such a `Counter`. Its classic mistake:
 
 # %%
 COUNTER = """
@@ -369,6 +373,8 @@ sorted_by_number = apart(True, "mlp")
 def show_apart():
     compare("largest difference in theta", guess_apart, as_they_came["mlp"][-1])
     print("sorted by episode number, the largest difference at any update:", sorted_by_number.max())
+    for critic, difference in as_they_came.items():
+        print(f"unsorted, {critic} critic: {difference[0]:.0e} after one update, {difference[-1]:.0e} after the last")
     _, axis = plt.subplots(figsize=(7, 3.6))
     names = {"mlp": "network critic: minibatches differ, too", "linear": "linear critic: rounding alone"}
     for (critic, difference), color, mark in zip(as_they_came.items(), (RED, ORANGE), "so"):
@@ -389,9 +395,10 @@ reveal(guess_apart, show_apart)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The network's sums run in float32, so the two policies differ in the seventh decimal digit after one update. Rounding alone
-# (orange) magnifies that a few hundred times. Where the critic draws minibatches by *position* (red), another order is another
-# policy within a few updates. When sorted, nothing differs.
+# The policy's sums run in float32, which has about seven decimal digits, so sums in another order differ in the last of these
+# digits after one update. With the linear critic (orange) rounding is the only difference, and learning magnifies it from update
+# to update; the printed lines say how far. The network critic (red) draws minibatches by *position*, so another order means other
+# minibatches: this is more than rounding, and the policies differ soon. When sorted, nothing differs.
 #
 # </details>
 #
@@ -436,7 +443,8 @@ axis.legend(ncols=6, loc="upper center", bbox_to_anchor=(0.5, 1.25), frameon=Fal
 plt.show()
 
 # %% [markdown]
-# The fingerprints are equal, so one rank can debug a run of eight. While rank 0 updates, rank 1 is idle; lecture 08 asks what that means for more ranks.
+# If the fingerprints are equal, one rank can debug a run of eight. While rank 0 updates, rank 1 is idle; lecture 08 asks what that
+# means for more ranks.
 #
 # ## Fewer requests than ranks
 #
@@ -467,8 +475,9 @@ print(f"segments are {collecting['episodes'] / collecting['segments']:.1f} times
 print(f"recorded on 2 cores: {then:.2f} times, 95 % interval")
 
 # %% [markdown]
-# The gain is more than a factor of 2, because the eight slots of a rank in lockstep share one matrix product and one call into
-# the physics. The price is that segments rely on the critic where whole episodes rely on what happened.
+# In the recorded runs the gain is more than a factor of 2, more than a second rank alone can bring. The reason is that the eight
+# slots of a rank in lockstep share one matrix product and one call into the physics. (On a busy machine or on a single core your
+# factor may be smaller.) The price is that segments rely on the critic where whole episodes rely on what happened.
 #
 # ## Bug hunt
 #
