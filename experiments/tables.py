@@ -123,7 +123,8 @@ def plain(value: Any) -> Any:
 def read(folder: Path) -> tuple[dict[str, Columns], dict[str, dict[str, Any]]]:
     """Return the tables of a folder and what made them, all of it empty where nothing is recorded."""
     tables: dict[str, Columns] = {}
-    for path in sorted(folder.glob("*.csv*")):
+    # A process that was killed while it wrote leaves NAME.tmp, which is no table.
+    for path in sorted([*folder.glob("*.csv"), *folder.glob("*.csv.gz")]):
         content = path.read_bytes()
         text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
         head, *rows = csv.reader(io.StringIO(text), quoting=csv.QUOTE_NONNUMERIC)

@@ -14,11 +14,11 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Member, Plan, Preset
 from minitrpo.errors import AlgorithmFailed, BadInput, shorten
+from minitrpo.parallel.comm import OWN as OWN
 from minitrpo.parallel.comm import flat, nested
 from minitrpo.supervision import status
 
-OWN = "run_"  # prefix of the run's own arrays, in a checkpoint and among the shared arrays
-UNFINISHED = "unfinished_"  # and those of episodes that go on
+UNFINISHED = "unfinished_"  # prefix of the arrays of episodes that go on, as OWN is of the run's own
 RESERVED = (OWN, UNFINISHED)
 MOST = 10**12  # steps, or episodes, of one update
 NUMBERS = "biufc"  # kinds of dtypes

@@ -66,17 +66,14 @@ def mlp(theta: Array, sizes: Sizes, inputs: Array) -> Array:
     return np.dot(inputs, weights) + biases
 
 
-def activations(layers: Layers, inputs: Array, used: int | None = None) -> list[Array]:
-    """Return the inputs and what every layer makes of them, (N, width) each, the linear outputs last.
-
-    used: how many of the rows matter, if not all do; the others get values of no meaning, and sooner.
-    """
+def activations(layers: Layers, inputs: Array) -> list[Array]:
+    """Return the inputs and what every layer makes of them, (N, width) each, the linear outputs last."""
     values = [inputs]
     for weights, biases in layers:
         z = values[-1] @ weights
         z += biases
         if len(values) < len(layers):
-            numpy.tanh(z[:used], out=z[:used])
+            numpy.tanh(z, out=z)
         values.append(z)
     return values
 

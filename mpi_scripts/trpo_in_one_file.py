@@ -1,8 +1,8 @@
 """Parallel TRPO in one file: mpiexec -n 2 python mpi_scripts/trpo_in_one_file.py --env Reacher-v5 --discount 0.95
 
-This is Algorithm 1 of Frans & Hafner 2016: every rank plays episodes with the same theta; rank 0 gathers them and takes
-one step of TRPO (Schulman et al. 2015). The bits are the same on any number of ranks, because random numbers belong to
-an episode and not to a rank, and because rank 0 learns from the episodes in the order of their numbers.
+This is Algorithm 1 of Frans & Hafner 2016 without its pool, from which a free rank takes the next episode: here rank r
+plays episodes r, r + size, ... with the common theta; rank 0 gathers them and takes one step of TRPO (Schulman et al.
+2015). Any number of ranks gives the same bits: random numbers belong to an episode, and rank 0 learns in their order.
 With `python -m mpi4py` before the file's name, an error on one rank ends them all; without, the others wait for it.
 """
 

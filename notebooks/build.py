@@ -49,6 +49,7 @@ from minitrpo.course.machine import BUSY, busy_share, load_share
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import concepts  # noqa: E402
+import narrow  # noqa: E402
 from loop_picture import embedded  # noqa: E402
 
 SOURCES = HERE / "source"
@@ -232,10 +233,17 @@ def as_markdown(text: str) -> str:
 
 
 def blanked(name: str) -> str:
-    """Return signature, docstring and numbered comments of an exercise's function, ending in NotImplementedError."""
+    """Return signature, docstring and numbered comments of an exercise's function, ending in NotImplementedError.
+
+    No line is longer than narrow.WIDTH.
+    """
     head, _ = head_and_body(name)
-    ending = f'    raise NotImplementedError("exercise {name}: write the body of this function")'
-    return "\n".join([*head, *step_lines(name), ending])
+    comments = [line for step in step_lines(name) for line in narrow.filled(step, "    #    ")]
+    said = f'"exercise {name}: write the body of this function"'
+    ending = f"    raise NotImplementedError({said})"
+    if len(ending) > narrow.WIDTH:
+        ending = f"    raise NotImplementedError(\n        {said}\n    )"
+    return "\n".join([*narrow.head(head), *comments, ending])
 
 
 def step_lines(name: str) -> list[str]:
@@ -257,8 +265,8 @@ def head_and_body(name: str) -> tuple[list[str], list[str]]:
 
 def blanked_lines(name: str) -> list[str]:
     """Return the lines of an exercise's function that a student must not find in the notebook."""
-    kept = {line.strip() for line in blanked(name).splitlines()}
-    lines = {line.strip() for line in inspect.getsource(target(name)).splitlines()} - kept
+    _, body = head_and_body(name)
+    lines = {line.strip() for line in body} - {line.strip() for line in step_lines(name)}
     trivial = re.compile(r"(#.*|[\])}]+,?|else:|try:|break|return \w+(, \w+)*|.{0,14})")
     return sorted(line for line in lines if not trivial.fullmatch(line))
 
@@ -336,7 +344,9 @@ def origin(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     """
     text = "\n".join(cell.source for cell in notebook.cells)
     data = {HERE / "recorded" / name for name in re.findall(r"""recorded\(["']([^"']+)["']\)""", text)}
-    data |= set((HERE.parent / "experiments/data/claims").glob("[!.]*")) if "claims(" in text else set()
+    if "claims(" in text:
+        claims = HERE.parent / "experiments/data/claims"
+        data |= {file for pattern in ("*.csv", "*.csv.gz", "origin.json") for file in claims.glob(pattern)}
     return {
         "data": digest({f for f in data if f.exists()}, HERE),
         "versions": {name: version(name) for name in VERSIONS},

@@ -15,12 +15,12 @@ from minitrpo.algorithms.options import option
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.optimisers import Optimiser
 from minitrpo.parallel.comm import Nested
+from minitrpo.parallel.parameter_server import NO_LIMIT
 from minitrpo.policies import Array
 
 TRANSPORTS = ("window", "server", "events")
 OPTIMISER = "optimiser."  # how an optimiser's arrays are called among the shared ones
 COUNTED = OPTIMISER + "updates"  # the shared array, if there is one, in which an optimiser counts its own steps
-NO_LIMIT = 10**9
 Ask = Callable[[dict[int, Arrays]], dict[int, Arrays]]  # a question to each of some workers; their answers
 Pushed = tuple[Arrays, dict[str, float]]  # what travels ({}: nothing to apply); columns (NaN: nothing to say)
 

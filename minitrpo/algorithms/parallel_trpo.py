@@ -112,6 +112,25 @@ class TRPOSettings:
         return AdaptiveConfig(self.adapt, self.margin, self.adapt_window, *by, steps_limits=steps, kl_limits=kl)
 
 
+def one_way(settings: TRPOSettings, steps_per_update: int) -> list[str]:
+    """Return a note for each adapted setting that begins beyond its limits, from where it only moves towards them."""
+    starts = {"steps": ("steps_per_update", steps_per_update), "kl": ("max_kl", settings.max_kl)}
+    notes = []
+    for mode, (name, start) in starts.items():
+        low, high = f"adapt_min_{mode}", f"adapt_max_{mode}"
+        within = getattr(settings, low) <= start <= getattr(settings, high)
+        if within or settings.adapt not in (mode, "both"):
+            continue
+        above = start > getattr(settings, high)
+        limit, where, way, back = (high, "above", "fall", "rise") if above else (low, "below", "rise", "fall")
+        notes.append(
+            f"note: {flag(name)} {start:g} is {where} {flag(limit)} {getattr(settings, limit):g}: --adapt "
+            f"{settings.adapt} lets it {way} and never {back} again, until it is there; {flag(limit)} {start:g} lets "
+            "it do both"
+        )
+    return notes
+
+
 # --- presets: the default, values for single environments, as published, for lectures
 
 # Fewer and larger updates, and a louder first policy
@@ -199,6 +218,8 @@ class TRPO(Algorithm):
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
         self.adaptive = AdaptiveState(context.steps_per_update, settings.max_kl)
+        for note in one_way(settings, context.steps_per_update):
+            context.note(note)
         self.noise = StepNoise(context.steps_per_update, settings.max_kl, len(self.theta))
         # The perceptron critic has hundreds of small sums, one after the other, and does not need the new policy: half
         # of the ranks, at most one for each part of a minibatch, fit it while the others step the policy.

@@ -32,7 +32,7 @@ from minitrpo.supervision.exit_codes import command, on_all, on_root, ranks
 from minitrpo.supervision.heartbeat import Heartbeat
 from minitrpo.supervision.signals import asked_to_stop, heed_terminations
 from minitrpo.supervision.watchdog import guarded
-from minitrpo.training.context import RunContext, check_arrays, check_settings, counted, make_algorithm
+from minitrpo.training.context import RunContext, check_arrays, check_settings, counted, make_algorithm, working_size
 
 # What only the loop with a barrier heeds
 SYNCHRONOUS = ["requests", "pool", "envs_per_rank", "num_envs", "learner", "record_every", "first_states"]
@@ -113,6 +113,7 @@ def prepare(job: Job, comm: Comm) -> RunContext:
     which alone writes, sends the run folder.
     """
     here, one = Path.cwd(), comm.one_machine()
+    working = working_size(job.choice.common, comm, job.oversubscribe)
     status.describe(environment=job.choice.common.env, algorithm=job.choice.common.algorithm, several_machines=not one)
     begun = on_root(comm, lambda: begin(job))
 
@@ -128,7 +129,7 @@ def prepare(job: Job, comm: Comm) -> RunContext:
             notes += changed_core(begun.folder, made_with["core"])
         return written_folder(job, begun.folder, made_with, here), notes
 
-    (spec, _), (folder, notes) = on_all(comm, lambda: suited(job, begun, comm, one), settle)
+    (spec, _), (folder, notes) = on_all(comm, lambda: suited(job, begun, comm, working, one), settle)
     return RunContext(job.choice, spec, folder, begun.checkpoint, tuple(notes))
 
 
@@ -167,7 +168,9 @@ def begin(job: Job) -> Beginning:
     return Beginning(told(job), folder, checkpoint, before, notes)
 
 
-def suited(job: Job, begun: Beginning, comm: Comm, one_machine: bool) -> tuple[EnvironmentSpec, list[str]]:
+def suited(
+    job: Job, begun: Beginning, comm: Comm, working: int, one_machine: bool
+) -> tuple[EnvironmentSpec, list[str]]:
     """Return what the environment offers, and what the loop has to say; BadInput if this rank cannot do what is asked.
 
     The algorithm that is made for this is tried, and not the one that will run.
@@ -197,7 +200,7 @@ def suited(job: Job, begun: Beginning, comm: Comm, one_machine: bool) -> tuple[E
         )
     if begun.checkpoint:
         check_arrays(begun.checkpoint, algorithm, spec, choice)
-    return spec, choice.loop.check(choice, comm.size, one_machine)
+    return spec, choice.loop.check(choice, comm.size, working, one_machine)
 
 
 def without_effect(job: Job, spec: EnvironmentSpec, ranks: int) -> list[str]:

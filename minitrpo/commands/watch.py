@@ -51,7 +51,7 @@ def main(name: str, words: list[str]) -> int:
     folder = trusted(RunFolder.open(args.run), vars(args))
     if not os.access(folder.path, os.W_OK):
         raise BadInput(f"cannot write into {args.run}: copy the run to a folder of your own first")
-    with guarded(args.stuck_after), closed_environments():
+    with guarded(args.stuck_after):
         played = film(folder, args.seed, args.steps, args.seconds, args.frames, args.pictures)
     steps, total = np.sum(played, axis=0)
     seen = f"{len(played)} episode(s), {steps:.0f} steps, mean return {total / len(played):.2f}"
@@ -73,9 +73,13 @@ class Player:
         self.envs = VectorEnv(self.spec, 1)
         self.envs.environments[0] = self.env
 
-    def play(self, seed: int, limit: int) -> Iterator[float]:
-        """Yield the reward of each step of one episode, of at most `limit` steps."""
-        observation = self.envs.reset(0, seed)
+    def reset(self, seed: int) -> None:
+        """Begin an episode: what `play` then plays."""
+        self.first = self.envs.reset(0, seed)
+
+    def play(self, limit: int) -> Iterator[float]:
+        """Yield the reward of each step of the episode that `reset` began, of at most `limit` steps."""
+        observation = self.first
         for _ in range(limit):
             best = self.policy.best(observation[None])
             observations, rewards, terminated, truncated = self.envs.step(np.zeros(1, int), best)
@@ -91,13 +95,20 @@ def film(folder: RunFolder, seed: int, limit: int, seconds: int, frames: int, pi
     limit: steps of an episode at most. frames: of the film at most. pictures: of the first episode, in the filmstrip.
     Return steps and return of each episode, without the one that the film leaves unless it is the only one.
     """
-    from tqdm import tqdm
-
     if not os.environ.get("DISPLAY"):
         os.environ.setdefault("MUJOCO_GL", "egl")
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    player = Player(folder, render_mode="rgb_array")
+    with closed_environments():  # a renderer that stays open keeps its window, or its memory on the graphics card
+        return _film(Player(folder, render_mode="rgb_array"), folder.path, seed, limit, seconds, frames, pictures)
+
+
+def _film(
+    player: Player, folder: Path, seed: int, limit: int, seconds: int, frames: int, pictures: int
+) -> list[tuple[int, float]]:
+    """Do what `film` says with one player, and write into this folder."""
+    from tqdm import tqdm
+
     follow(player.env)
     rate = float(player.env.metadata.get("render_fps") or SMOOTH)  # steps in a second of the environment's own time
     every = ceil(rate / SMOOTH)
@@ -106,9 +117,9 @@ def film(folder: RunFolder, seed: int, limit: int, seconds: int, frames: int, pi
     played: list[tuple[int, float]] = []
     bar = tqdm(total=most, unit=" frames", desc="drawing", disable=not sys.stderr.isatty())
     while len(shots) < most:
-        player.envs.reset(0, seed + len(played))
+        player.reset(seed + len(played))
         drawn, step, total = {0: _draw(player, 0)}, 0, 0.0
-        for reward in player.play(seed + len(played), limit):
+        for reward in player.play(limit):
             cut = len(shots) + len(drawn) >= most
             if cut:
                 break
@@ -124,8 +135,8 @@ def film(folder: RunFolder, seed: int, limit: int, seconds: int, frames: int, pi
         played.append((step, total))
         bar.update(len(shots) - bar.n)
     bar.close()
-    _write_video(folder.path / VIDEO, shots, rate / every)
-    _write_filmstrip(folder.path / FILMSTRIP, *strip)
+    _write_video(folder / VIDEO, shots, rate / every)
+    _write_filmstrip(folder / FILMSTRIP, *strip)
     return played[:-1] if cut and played[1:] else played
 
 

@@ -15,12 +15,14 @@ from threadpoolctl import threadpool_limits
 from minitrpo.commands.watch import VIDEO, film
 from minitrpo.course import NOTEBOOKS, alt_text
 from minitrpo.course.checks.register import in_jupyter
+from minitrpo.course.lab.turns import take_turns
 from minitrpo.course.machine import BUSY, busy_share
 from minitrpo.errors import BadInput, JobFailed
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Fragments, Rollouts, concatenate, make_vector_env
+from minitrpo.experience.vector_env import closed_environments
 from minitrpo.policies import Array, Policy
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.run_folder.folder import RunFolder
@@ -61,6 +63,7 @@ T = TypeVar("T")
 PHASE_COLORS = COLORS | {"policy": "#00543D", "critic": PURPLE, "checkpoint": GREY, "idle": "#E8E8E8"}
 
 alt_text.in_notebook()
+take_turns()
 threadpool_limits(1)  # a lecture times one core; with more threads, sums and clocks would vary from machine to machine
 
 
@@ -177,13 +180,14 @@ def play(
     policy = spec.policy(hidden)
     if theta is None:
         theta = policy.initialise(generator(seed, 0, 0, Purpose.POLICY))
-    rollouts = Rollouts(spec, policy, make_vector_env(spec, 16), seed)
     identity = ObservationFilter.identity(spec.observation_size, clip=np.inf)
     parts: list[Fragments] = []
-    while sum(part.steps for part in parts) < steps:
-        wave = iter(range(len(parts), len(parts) + 4))  # four at a time; by number, so that the lockstep does not show
-        played = rollouts.play(theta, identity, 1, lambda wave=wave: next(wave, None), concurrency=4)  # type: ignore[misc]
-        parts += sorted(played, key=lambda fragment: int(fragment.numbers[0]))
+    with closed_environments():
+        rollouts = Rollouts(spec, policy, make_vector_env(spec, 16), seed)
+        while sum(part.steps for part in parts) < steps:
+            wave = iter(range(len(parts), len(parts) + 4))  # four at a time; by number: the lockstep does not show
+            played = rollouts.play(theta, identity, 1, lambda wave=wave: next(wave, None), concurrency=4)  # type: ignore[misc]
+            parts += sorted(played, key=lambda fragment: int(fragment.numbers[0]))
     while sum(part.steps for part in parts[:-1]) >= steps:
         parts.pop()
     return Played(spec, policy, theta, concatenate(parts))

@@ -17,9 +17,12 @@ from minitrpo.course.trace import read_chrome_trace
 from minitrpo.errors import BadInput, JobFailed
 from minitrpo.experience.environments import describe
 from minitrpo.experience.modules import trust
-from minitrpo.parallel.launcher import RANK_VARIABLES
+from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.launcher import RANK_VARIABLES, cores
 from minitrpo.parallel.timing import PHASES
+from minitrpo.policies import Array
 from minitrpo.reports.plots import COLORS, picture
+from minitrpo.reports.trained import evaluate
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.exit_codes import command
@@ -28,7 +31,9 @@ from minitrpo.training.context import check_ranks
 
 LEAST = 1_300  # steps for each of the seconds, on however slow a machine: in a minute the double pendulum stands
 PART = 12  # of the seconds, that the film of before lasts; after has twice as many
-OTHERS = 7  # seconds to start the ranks again, and to draw
+OTHERS = 10  # seconds to start the ranks again, to draw, and to evaluate a policy whose episodes have become long
+EPISODES = 20  # of an evaluation
+MORE, ROUNDS = 10_000, 5  # steps, and how often at most, that training goes on until the policy is as good as it was
 SHOWN = 3  # updates in the picture of the ranks
 PAGE = """<!doctype html><meta charset="utf-8"><title>{env}, {ranks} ranks</title>
 <style>body {{ font: 18px sans-serif; margin: 2em auto; max-width: 1100px }} figure {{ margin: 0; flex: 1 }}
@@ -57,7 +62,7 @@ def main(name: str, words: list[str]) -> int:
         if not 1 <= getattr(args, option) <= most:
             raise BadInput(f"--{option} must lie in [1, {most}], not {getattr(args, option)}")
     trust(args.env)
-    check_ranks(parse(["--env", args.env]).choice.common, args.ranks)
+    check_ranks(parse(["--env", args.env]).choice.common, min(args.ranks, cores()))  # more stay idle
     describe(args.env)
     folder = new_folder(args.out, "demo")
     with gone_if_empty(folder):
@@ -74,22 +79,54 @@ def show(env: str, ranks: int, seconds: int, folder: Path, began: float) -> None
     rate = np.diff(before.columns()["env_steps"], prepend=0)[-1] / before.columns()["iteration_s"][-1]
     started = time.perf_counter()
     drawn = filmed(before, max(1, seconds // PART))
+    returned = [evaluated(before)]
     drawing = time.perf_counter() - started
     left = seconds - (time.perf_counter() - began) - 2 * drawing - OTHERS
     steps = max(LEAST * seconds, int(round(rate * left, -4)))
     print(f"2 of 4: train for {steps:,} steps, about {steps / rate:.0f} s", flush=True)
     run(ranks, *job, "--total-steps", steps, "--trace", "--out", after.path)
+    returned.append(train_until_it_stands(env, ranks, after))
+    steps = int(after.columns()["env_steps"][-1])
     print("3 of 4: film what it can do now", flush=True)
     drawn = drawn and filmed(after, max(1, 2 * seconds // PART))
     print("4 of 4: draw what the ranks did", flush=True)
     draw_timeline(folder / "timeline.png", after)
-    returns = [each.columns()["mean_return"][-1] for each in (before, after)]
-    named = [(before, f"before: return {returns[0]:.4g}"), (after, f"after {steps:,} steps: return {returns[1]:.4g}")]
+    named = [(before, f"before: return {returned[0]:.4g}"), (after, f"after {steps:,} steps: return {returned[1]:.4g}")]
     films = "".join(SHOW.format(path=f"{each.path.name}/{VIDEO}", what=what) for each, what in named if drawn)
     page = PAGE.format(env=escape(env), ranks=ranks, films=films, shown=SHOWN)
     write_atomically(folder / "index.html", page.encode())
-    print(f"return {returns[0]:.4g} before, {returns[1]:.4g} after; all of it in {time.perf_counter() - began:.0f} s")
+    print(
+        f"return {returned[0]:.4g} before, {returned[1]:.4g} after: the mean of {EPISODES} fresh episodes of the "
+        f"policy in the film; all of it in {time.perf_counter() - began:.0f} s"
+    )
     print(f"open {folder / 'index.html'}: films, curve, time line; {folder / 'run'} is the run")
+
+
+def evaluated(run: RunFolder) -> float:
+    """Return the mean return of a run's newest policy in fresh episodes; in the last batch perhaps none ended."""
+    return evaluate(run, EPISODES, seed=0, sample=False, comm=Comm()).mean
+
+
+def train_until_it_stands(env: str, ranks: int, folder: RunFolder) -> float:
+    """Train a run on while its newest policy is worse than an earlier one was; return what the newest one returns.
+
+    Updates of this size overshoot now and then, and a policy that could balance falls for some updates.
+    """
+    returned = evaluated(folder)
+    for _ in range(ROUNDS):
+        if stands(returned, folder.columns()["mean_return"]):
+            break
+        total = int(folder.columns()["env_steps"][-1]) + MORE
+        print(f"an earlier policy was better than this one ({returned:.4g}): train until {total:,} steps", flush=True)
+        run(ranks, "--resume", folder.path, "--env", env, "--total-steps", total)
+        returned = evaluated(folder)
+    return returned
+
+
+def stands(returned: float, batches: Array) -> bool:
+    """Return whether a policy returns nearly as much as the best batch of its run; NaN: no episode ended in a batch."""
+    best = np.max(batches, initial=-np.inf, where=np.isfinite(batches))
+    return bool(returned >= best - 0.1 * abs(best))
 
 
 def run(ranks: int, *words: object) -> None:

@@ -190,7 +190,7 @@ class Rollouts:
         """Return the unfinished episodes between two segments, slot by slot, at least one, as arrays for a checkpoint.
 
         lengths and actions are those of all steps so far, which lead from the reset to the observations; states only
-        if the policy has any.
+        if the policy has any, and seeds of the resets only if the first states are renewed during the run.
         """
         past = [np.concatenate([self._no_actions(0), *self._past_actions[slot]]) for slot in self.slots.tolist()]
         arrays = {
@@ -199,6 +199,8 @@ class Rollouts:
             "actions": np.concatenate(past),
             "observations": self._observations[self.slots],
         }
+        _, renewed = self._first_states
+        arrays |= {"seeds": self.seeds[self.slots]} if renewed else {}
         return arrays | ({"states": self._state[self.slots]} if self.policy.state_size else {})
 
     def restore(self, arrays: dict[str, Array], rows: range, iteration: int) -> None:
@@ -211,7 +213,8 @@ class Rollouts:
         for slot, row in enumerate(rows):
             steps = int(arrays["lengths"][row])
             actions, one = arrays["actions"][stops[row] - steps : stops[row]], np.array([slot])
-            self._begin(slot, None, 0, int(arrays["numbers"][row]), steps)
+            seed = int(arrays["seeds"][row]) if "seeds" in arrays else None
+            self._begin(slot, None, 0, int(arrays["numbers"][row]), steps, seed)
             for i in range(steps):
                 observations, rewards, terminated, truncated = self._played(self.envs.step, one, actions[i : i + 1])
                 self._observations[slot], self._returns[slot] = observations[0], self._returns[slot] + rewards[0]
@@ -247,15 +250,16 @@ class Rollouts:
             return self.policy.act_function(theta)
         return self.policy.act_function(theta, self._state)
 
-    def _begin(self, slot: int, theta: Array | None, iteration: int, number: int, steps_taken: int = 0) -> None:
+    def _begin(
+        self, slot: int, theta: Array | None, iteration: int, number: int, steps_taken: int = 0, seed: int | None = None
+    ) -> None:
         """Start an episode in a slot: its key decides the first state and every action's noise.
 
-        theta: of the policy, None where its state is known; steps_taken: whose random numbers are passed over.
+        theta: of the policy, None where its state is known; steps_taken: whose random numbers are passed over;
+        seed: of the reset, None where the key decides it.
         """
         key = EpisodeKey(self.run_seed, iteration, number, self._purpose)
-        seed = first_state_seed(self.run_seed, iteration, number, *self._first_states)
-        if self._purpose == Purpose.EVALUATION:
-            seed = evaluation_seed(self.run_seed, iteration, number)
+        seed = self._reset_seed(iteration, number) if seed is None else seed
         if self.policy.state_size and theta is not None:
             self._state[slot] = self._first_state[slot] = self.policy.initial_state(theta, key)
         self._occupy(slot, seed, number)
@@ -263,6 +267,15 @@ class Rollouts:
         self._first_tick[slot], self._start[slot], self._returns[slot] = self._buffer.ticks, 0, 0.0
         self._past_actions[slot] = []
         self._observations[slot] = self._played(self.envs.reset, slot, seed)
+
+    def _reset_seed(self, iteration: int, number: int) -> int:
+        """Return the seed of the first state of an episode with the key (iteration, number)."""
+        if self._purpose == Purpose.EVALUATION:
+            return evaluation_seed(self.run_seed, iteration, number)
+        first_states, renewed = self._first_states
+        # Segments play episodes of iteration 0. Common first states are those of the update in which one begins.
+        update = self._iteration if first_states else iteration
+        return first_state_seed(self.run_seed, update, number, first_states, renewed)
 
     def _show(self, iteration: int) -> None:
         self._iteration = iteration

@@ -56,7 +56,7 @@ def gather_in_order(comm: Comm, played: list[tuple[int, Episode]]) -> list[Episo
     # 3. join the lists, sort the pairs by number, and keep the episodes
     pairs = [pair for part in parts for pair in part]
     pairs.sort(key=lambda pair: pair[0])
-    return [episode for _, episode in pairs]
+    return [pair[1] for pair in pairs]
 
 
 class DynamicPool:

@@ -28,7 +28,7 @@ def write_atomically(path: Path, content: bytes, keep: Path | None = None) -> No
         if keep is not None and path.exists():
             path.replace(keep)
         temporary.replace(path)
-    except OSError:  # a full disk, for example: what could not be written takes no room
+    except BaseException:  # a full disk or Ctrl-C, for example: what is not whole does not stay
         with suppress(OSError):
             temporary.unlink()
         raise

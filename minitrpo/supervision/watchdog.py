@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ PATIENCE = 20  # times as long as an environment's call may an algorithm's take:
 TICK, AT_MOST = 1.0, 2.0  # seconds between two looks; that count between them
 RARELY = 5  # looks at the rank for one at what it has started
 HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, says to its watchdog
+LINGER = 60.0  # seconds that a launcher may take to end a job
 SPARED = "resource_tracker"  # multiprocessing's: it clears up shared memory and leaves when all others have gone
 LAUNCHER = os.getppid()
 
@@ -40,10 +42,11 @@ def guarded(stuck_after: float) -> Iterator[None]:
     status.share()
     print(end="", flush=True)  # not twice
     reading, _pipe = os.pipe()
-    rank = os.getpid()
+    rank, claimed = os.getpid(), claim_of_launcher()
     if os.fork() == 0:
         try:
             _guard(reading, rank, stuck_after)
+            _clear(claimed)
         finally:
             os._exit(0)
     os.close(reading)
@@ -114,6 +117,18 @@ def _guard(pipe: int, rank: int, stuck_after: float) -> None:
             return
         if look % RARELY == 0:  # after the rank has gone, its children are not known
             started = {each for each in started if each.is_running()} | started_by(rank)
+
+
+def _clear(claimed: Path) -> None:
+    """Remove the claim of a launcher's ranks, if one of them has failed, when none is left that might still speak."""
+    if not claimed.exists():
+        return
+    null, until = os.open(os.devnull, os.O_RDWR), time.monotonic() + LINGER
+    for stream in (0, 2):  # the launcher waits for whoever holds what it gave the rank
+        os.dup2(null, stream)
+    while claimed.name.endswith(f"-{LAUNCHER}-{state_of(LAUNCHER)[2]}") and time.monotonic() < until:
+        time.sleep(0.1)
+    claimed.unlink(missing_ok=True)
 
 
 class HangDetector:
@@ -209,14 +224,20 @@ def let_others_speak(seconds: float) -> None:
         time.sleep(0.01)
 
 
+@cache
+def claim_of_launcher() -> Path:
+    """Return the file that the first of a launcher's ranks to fail makes while there is no run folder."""
+    return Path(tempfile.gettempdir()) / f"minitrpo-{os.getuid()}-{LAUNCHER}-{state_of(LAUNCHER)[2]}"
+
+
 def claim() -> int | None:
     """Return a file for the message, failure.txt of the run folder, opened; None if another rank was first to fail.
 
     Before there is a run folder, it is one of this launcher's; -1 where none can be had, or is needed.
     """
     run = status.job().get("run")
-    launcher = Path(tempfile.gettempdir()) / f"minitrpo-{os.getuid()}-{LAUNCHER}-{state_of(LAUNCHER)[2]}"
-    for path in ([Path(run) / "failure.txt"] if run else []) + ([launcher] if launched_size() > 1 else []):
+    paths = [Path(run) / "failure.txt"] if run else []
+    for path in [*paths, claim_of_launcher()] if launched_size() > 1 else paths:
         try:
             return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         except FileExistsError:

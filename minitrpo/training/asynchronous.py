@@ -204,8 +204,8 @@ def questions(comm: Comm, context: RunContext, first: int, worker: Worker | None
     asked.close()
 
 
-def check(choice: Choice, ranks: int, one_machine: bool) -> list[str]:
-    """Return the notes on a run before it begins; BadInput if this number of ranks cannot play it."""
+def check(choice: Choice, ranks: int, working: int, one_machine: bool) -> list[str]:
+    """Return the notes on a run before it begins; BadInput if the ranks cannot play it. All of them work."""
     transport = transport_of(choice, one_machine, ranks)
     if one_machine or choice.own.transport != "auto":
         return []

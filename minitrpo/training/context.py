@@ -73,6 +73,15 @@ def working_ranks(context: RunContext, comm: Comm, oversubscribe: bool) -> Comm 
     return comm.split_per_node(comm.size if oversubscribe else cores())
 
 
+def working_size(settings: Settings, comm: Comm, oversubscribe: bool) -> int:
+    """Return how many ranks `working_ranks` lets work, as the root's settings have it; collective."""
+    beside = comm.split_per_node(cores())  # on all ranks, whatever their options are: see `prepare`
+    count = 0
+    if comm.rank == 0 and beside is not None:
+        count = comm.size if oversubscribe else 1 if meets_too_often(settings) else beside.size
+    return int(comm.broadcast(count))
+
+
 def first_notes(context: RunContext, ranks: int, working: int) -> list[str]:
     """Return the notes before the first update; working: how many of the ranks work."""
     notes, spec = [], context.spec
@@ -170,7 +179,7 @@ def make_evaluator(choice: Choice, spec: EnvironmentSpec, comm: Comm) -> Evaluat
 
 
 def check_ranks(settings: Settings, ranks: int) -> None:
-    """Raise BadInput where ranks would never get a request."""
+    """Raise BadInput where ranks would never get a request; ranks: those that work."""
     if settings.segments and settings.num_envs < ranks:
         raise BadInput(f"--num-envs {settings.num_envs} is too few for {ranks} ranks: choose --num-envs {ranks}")
 

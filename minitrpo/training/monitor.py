@@ -55,7 +55,7 @@ class Monitor:
         if not self.over:
             self._record()
             if self.log.due(self.iteration):
-                self.log.save(self.state())
+                self._save()
             if asked_to_stop():
                 self.shared[OVER][0] = True
 
@@ -63,7 +63,7 @@ class Monitor:
         """Record the last row, when all gradients have come, and save it."""
         if env_steps(self.shared) > self._before["report"][Of.STEPS]:
             self._record()
-            self.log.save(self.state())
+            self._save()
 
     def state(self) -> Arrays:
         """Return what a checkpoint holds: the shared arrays, those by which other commands find theirs, and `extra`."""
@@ -95,12 +95,19 @@ class Monitor:
         theta, totals = self.shared["theta"], self._totals()
         since = {name: totals[name] - self._before[name] for name in totals}
         if theta.shape != self._theta_shape or not np.all(np.isfinite(theta)):
-            raise infinite_theta(f"in update {self.iteration + 1}")
+            raise infinite_theta(f"in update {self.iteration + 1}")  # of several servers it is this one's share
         self._before, self.iteration = totals, self.iteration + 1
         self.shared[ITERATION][0] = self.iteration + 1
         steps = int(totals["report"][Of.STEPS])
         row = self._row(since, steps) | self._evaluation(steps, int(since["report"][Of.STEPS]))
         self.log.write(row, rest_is_waiting=self._ranks > 1)
+
+    def _save(self) -> None:
+        """Write a checkpoint, of which all of theta is tested: other servers may have a share of it."""
+        state = self.state()
+        if not np.all(np.isfinite(state["theta"])):
+            raise infinite_theta(f"in update {self.iteration}")
+        self.log.save(state)
 
     def _evaluation(self, steps: int, of_row: int) -> dict[str, Any]:
         """Return what a row says of its evaluation: its return if one was due, played by this rank; else nothing."""

@@ -52,7 +52,10 @@ class Settings:
         most=10**6,
     )
     renew_first_states: int = option(
-        0, "with --first-states: number of updates before new ones are drawn; 0: never", least=0, most=10**9
+        0,
+        "with --first-states: number of updates before new ones are drawn, for episodes that begin later; 0: never",
+        least=0,
+        most=10**9,
     )
     pool: str = option(
         "dynamic",

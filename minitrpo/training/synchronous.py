@@ -124,9 +124,9 @@ def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, o
     return timeline
 
 
-def check(choice: Choice, ranks: int, one_machine: bool) -> list[str]:
-    """Return the notes on a run before it begins; BadInput if this number of ranks cannot play it."""
-    check_ranks(choice.common, ranks)
+def check(choice: Choice, ranks: int, working: int, one_machine: bool) -> list[str]:
+    """Return the notes on a run before it begins; BadInput if the ranks that work are too many for it."""
+    check_ranks(choice.common, working)
     return []
 
 

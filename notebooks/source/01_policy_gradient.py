@@ -340,7 +340,9 @@ reveal(guess_throws, show_throws)
 # **reward-to-go** $\sum_{k \ge t} r_k$.
 #
 # Far rewards say little about this action, so they get smaller weights, $\sum_{k \ge t} \gamma^{k-t} r_k$, with a
-# **discount** $\gamma$ such as 0.99. This biases the gradient slightly and removes noise.
+# **discount** $\gamma$ such as 0.99. This removes noise, and it biases the gradient, because the mean of the estimates is no
+# longer $\nabla J$. How large the bias is depends on the task: with $\gamma = 0.99$ a reward that comes 100 steps after the
+# action counts only 0.37, so an action that pays off after several hundred steps gets hardly any credit.
 #
 # Episodes are stored one after the other, and a mask `last` marks the last step of each. With
 # $G_t = r_t + \gamma \, G_{t+1}$ (in the code $x$ is $r$ and $y$ is $G$), one walk from the end to the beginning is enough.
@@ -426,6 +428,8 @@ def show_variances():
     difference = (estimates["whole return"] - best) @ direction
     middle, error = difference.mean(), 1.96 * difference.std() / np.sqrt(len(difference))
     print(f"difference of the two means: {middle:.0f} (95 % interval {middle - error:.0f} to {middle + error:.0f})")
+    inside = abs(middle) <= error
+    print("The interval", "contains 0: no significant difference." if inside else "does not contain 0.")
 
 
 reveal(guess_ratio, show_variances)
@@ -433,9 +437,10 @@ reveal(guess_ratio, show_variances)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Both estimate the same gradient, and their means (dots with bars) do not differ significantly. A variance six times as large
-# means playing six times as much for the same accuracy. (The printed factor counts all 114 entries, the picture shows one
-# direction.)
+# Both estimate the same gradient, by the argument above. The dots with bars are their means in this batch; the last line says
+# whether they differ by more than chance. (It does not show that they are equal; the argument does. And one of 20 such intervals
+# misses the truth.) The printed factor is a price: a variance $k$ times as large means playing $k$ times as much for the same
+# accuracy. (The factor counts all 114 entries, the picture shows one direction.)
 #
 # </details>
 #
@@ -485,6 +490,10 @@ def show_learning():
     print("seed by seed:", np.round(sure, 3), " fresh:", np.round(sureness(played.theta), 3))
     for size, runs in learned.items():
         print(f"step size {size:g}: mean return of the last five batches", [round(c[-5:].mean()) for _, c in runs])
+    for seed, (_, curve) in enumerate(learned[40.0]):
+        k = int(np.argmin(np.diff(curve)))  # the batch before the largest fall
+        fall = f"largest fall from {curve[k]:.0f} to {curve[k + 1]:.0f}" if curve[k + 1] < curve[k] else "no fall"
+        print(f"step size 40, seed {seed}: best batch {curve.max():.0f}, {fall}, last batch {curve[-1]:.0f}")
     _, axes = plt.subplots(1, 3, figsize=(9.5, 3.6), sharey=True, layout="constrained")
     for axis, (size, runs) in zip(axes, learned.items()):
         for seed, ((_, curve), color, marker) in enumerate(zip(runs, (BLUE, ORANGE, GREEN), "os^")):
@@ -506,9 +515,11 @@ reveal(guess_sure, show_learning)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The policy learns from one number per step, but the step size is a gamble. A small one wastes experience. A large one loses
-# in one update what it gained: seed 2 falls from 420 to 50. It can even be fatal, as for seed 1, which stays at 9: at a
-# probability of 1.000 the policy never tries the other action, and the scores are practically 0.
+# The policy learns from one number per step, but the step size is a gamble. A small one wastes experience. A large one can lose
+# in one update what it gained: the printed lines name the largest fall of each of your runs. It can even be fatal. A run that
+# stays near 9 has a probability of 1.000 for the preferred action: it never tries the other action, and the scores are
+# practically 0. Which seed falls, and how far, differs from machine to machine, because other processors round sums in another
+# way (lecture 05b). That large steps lose what they gained does not.
 #
 # </details>
 #
@@ -569,7 +580,7 @@ _ = hunt("policy_gradient", suspect)
 # - The policy gradient is the mean of score $\times$ advantage (reward-to-go minus a baseline). It needs no derivative of the
 #   world.
 # - A baseline and reward-to-go remove noise and leave the expectation as it is.
-# - Thirty updates improve CartPole from 23 to about 280 of 500 steps, but only with the right step size.
+# - Thirty updates teach CartPole a good deal, but only with the right step size: compare the lines printed above.
 #
 # ## Open questions
 #

@@ -116,7 +116,7 @@ reveal(guess_farther, show_shift)
 # The KL is not symmetric. One step doubles $\sigma$ from 1 to 2, another halves it from 2 to 1. Which step has the larger KL?
 
 # %% prediction="yes"
-guess_order = "to the wider"  # or: "to the narrower"
+guess_order = "to the wider"  # "to the wider" or "to the narrower"
 
 
 # %%
@@ -362,7 +362,8 @@ dense_v, difference = F @ theta, small_product(theta) - F @ theta
 print(f"largest entry of F v {np.max(np.abs(dense_v)):.3g}, largest difference {np.max(np.abs(difference)):.1e}")
 
 # %% [markdown]
-# The product agrees with the dense $F$ of the small policy. It costs one pass forwards and one backwards, as a gradient does.
+# The product agrees with the dense $F$ of the small policy. It costs about four passes through the network, while a
+# gradient costs about two or three, so it is a small multiple of the price of a gradient.
 #
 # ## Bug hunt
 #
@@ -391,8 +392,8 @@ _ = hunt("fisher_vector_product", suspect)
 # %% [markdown] solution="only"
 # **The bug**: damping multiplies `theta`, the policy's parameters, where it should multiply `vector`. With the lab's damping
 # of $10^{-8}$ the effect is invisible. But the map is no longer linear: doubling `vector` does not double the result, and
-# conjugate gradient (lecture 03) relies on that. With a damping of 0.001, ten iterations end 56 to 64 degrees from the right
-# direction (Reacher, three batches of 2,000 steps).
+# conjugate gradient (lecture 03) relies on that. With a damping of 0.001, ten iterations ended 56 to 64 degrees from the right
+# direction when we ran it (Reacher, three batches of 2,000 steps).
 
 # %% [markdown]
 # ## Quiz
@@ -428,7 +429,7 @@ _ = hunt("fisher_vector_product", suspect)
 # - The KL measures how far two policies are apart, in nats.
 # - Near the old policy $\mathrm{KL} \approx \frac12 d^\top F d$: the Fisher matrix is its second derivative.
 # - "At most $\delta$ nats" is an ellipse, and the best step inside it is along $x = F^{-1} g$.
-# - $F v$ costs about as much as a gradient, and $F$ is never written down.
+# - $F v$ costs a small multiple of a gradient, and $F$ is never written down.
 #
 # ## Open questions
 #

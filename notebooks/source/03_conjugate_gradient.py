@@ -155,7 +155,7 @@ def show_valley(ratio=1.0):
 _ = ipywidgets.interact(
     show_valley,
     ratio=ipywidgets.FloatSlider(
-        min=1, max=30, value=1, description="eigenvalues 1 :", style={"description_width": "initial"}
+        min=1, max=30, step=1, value=1, description="eigenvalues 1 :", style={"description_width": "initial"}
     ),
 )
 
@@ -319,7 +319,7 @@ for axis in (left, right_):
 plt.show()
 
 # %% [markdown]
-# With a damping of 0.001, ten iterations end about 50 degrees away from the solution. Scale both to the same KL (by
+# With a damping of 0.001, ten iterations end far away from the solution, by the angles printed above. Scale both to the same KL (by
 # $\tfrac12 x^\top F x$) and compare what they gain, $g^\top x$. What percentage of the exact solution's gain do ten
 # iterations keep?
 
@@ -351,7 +351,7 @@ reveal(guess_kept, show_gains)
 # <details><summary>After your guess: what it means</summary>
 #
 # An angle between parameters measures the wrong thing, as lecture 02 showed. Along the directions that ten iterations have not
-# found yet, the policy hardly changes, and so does the gain.
+# found yet, the policy hardly changes, and neither does the gain.
 #
 # </details>
 #
@@ -404,7 +404,7 @@ _ = hunt("conjugate_gradient", suspect)
 # %% [markdown] solution="only"
 # **The bug**: the factor of the old direction is upside down, `rr / rr_new` for `rr_new / rr`. The first step is right, so a
 # test with one iteration passes. After that the directions are no longer conjugate. On the eight systems above, with a damping
-# of 0.1, the method ends 17 to 52 degrees from the solution, where the right line ends within 0.1.
+# of 0.1, the method ended 17 to 52 degrees from the solution when we ran it; with the right line it ended within 0.1.
 
 # %% [markdown]
 # ## Quiz

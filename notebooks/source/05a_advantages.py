@@ -119,8 +119,7 @@ plt.show()
 # %% exercise="next_values"
 
 # %% [markdown]
-# Stuck? `hint("next_values", 1)`, and so on. `mine.next_values` is your function once its check has passed, and the
-# package's until then.
+# `mine.next_values` is your function once its check has passed, and the package's until then.
 #
 # Now we learn $V$ from the walks. Start at 0 everywhere, set each place's value to the mean of "reward + value of the next
 # place" over all visits, and repeat. Then we do the same with one merged flag, which treats a cut walk as terminated. The
@@ -363,6 +362,9 @@ def show_critics():
         if name == "the perceptron":
             compare(f"{name}: explained of its own batch", guess_own, explained[0])
             compare(f"{name}: explained of a fresh batch", guess_fresh, explained[1])
+            print(
+                f"  so {explained[0] - max(explained[1], 0):.2f} of the {explained[0]:.2f} is memory of its own batch"
+            )
         else:
             print(f"{name}: explained of its own batch {explained[0]:.2f}, of a fresh one {explained[1]:.2f}")
         if color:
@@ -381,12 +383,13 @@ reveal((guess_own, guess_fresh), show_critics)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# The perceptron has memorised most of what it explains of its own batch. Advantages computed there would have the noise of each
-# action explained away. Hence the order of every update: **predict with the previous fit, then fit**.
+# What the perceptron explains of its own batch and not of a fresh one, it has memorised: the printed line says how much that is.
+# Advantages computed from this fit would be near 0 for every action, because the critic already knows how each of them ended.
+# Hence the order of every update: **predict with the previous fit, then fit**.
 #
-# The linear critic is simpler and does better, on fresh episodes, too. The reason is the clock; without it most of that is
-# lost. These targets add rewards up to step 50 as if the task ended there. That is the merged flag again, and a clock can
-# learn its effect.
+# Compare the linear critic with and without its clock. It is simpler than the perceptron, and on fresh episodes the clock makes
+# nearly all of the difference. These targets add rewards up to step 50 as if the task ended there. That is the merged flag
+# again, and a clock can learn its effect.
 #
 # </details>
 #

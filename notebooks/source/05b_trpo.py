@@ -53,7 +53,8 @@ from minitrpo.trpo import Batch, Report, damped_fisher, objective, report_of, su
 # %% [markdown]
 # ## One program, one file
 #
-# `mpi_scripts/trpo_in_one_file.py` is the whole algorithm in 200 lines, without this package. After this lecture you will
+# `mpi_scripts/trpo_in_one_file.py` is the whole algorithm in 200 lines, without this package. (It deals the episodes out to the
+# ranks in turn; the paper's pool, from which a free rank takes the next, is the subject of lecture 07.) After this lecture you will
 # understand every line of its mathematics; the lines with `comm`, messages between processes, are lecture 07's. These are ten
 # of its runs. A **seed** is the number that decides all random numbers of a run. **Reacher** is an arm of two joints that
 # should bring its tip to a dot: each of 50 steps costs the distance and the squares of the torques.
@@ -122,7 +123,8 @@ plt.show()
 # ### Exercise 1: `trpo_step`
 #
 # Write the rows with a `>`. A `Batch` has the `observations`, `actions` and `advantages` of $N$ steps; a `Report` is what the
-# log says of an update. These helpers apply your functions to a whole batch:
+# log says of an update. These helpers of the package apply the functions of lectures 01 to 04 to
+# a whole batch:
 #
 # | call | returns | lecture |
 # |---|---|---|
@@ -143,8 +145,10 @@ plt.show()
 # ## Does it learn?
 #
 # **InvertedPendulum**: push a cart so that the pole on it stays up. Each step upright has reward 1, and an episode has at most
-# 1,000 steps. The loop below follows the pseudocode; `mine.` marks your functions. The critic also gets the number of the step
-# within its episode. A *fragment* is a piece of an episode: its last state has the number of its first step plus its length.
+# 1,000 steps. The loop below follows the pseudocode. `mine.trpo_step` is your function, once its check has passed. The functions of
+# earlier lectures, such as `mine.gae`, are the package's here: what you wrote there stays in that notebook. The critic also gets
+# the number of the step within its episode. A *fragment* is a piece of an episode: its last state has the number of its first
+# step plus its length.
 #
 # *You should know*: `minitrpo.train` also runs an **observation filter**, which scales each entry by its running mean and
 # standard deviation. It changes only between updates. This loop works without one.
@@ -196,17 +200,26 @@ right.set(xlabel="update (2,000 steps each)", ylabel="explained variance", ylim=
 right.set_title("the critic, same seeds")
 left.legend()
 plt.show()
+print("mean return of the first batch:", ", ".join(f"{curve[0, 0]:.1f}" for curve, *_ in learned))
+print("mean return of the last batch: ", ", ".join(f"{curve[-1, 0]:.0f}" for curve, *_ in learned))
+for seed, (curve, *_) in enumerate(learned):
+    k = 1 + int(np.argmin(curve[1:, 1]))  # counted from 0; the first batch comes before the critic's first fit
+    jump = f"the mean return went from {curve[k - 1, 0]:.0f} to {curve[k, 0]:.0f}"
+    print(f"seed {seed}: the critic explains least, {curve[k, 1]:.2f}, at update {k + 1}, where {jump}")
 
 # %% [markdown]
-# A fresh policy holds the pole for about five steps. The last batch of seed 0 is two episodes of 1,000 steps. The other seeds
-# reach 354 and 182.
+# A fresh policy holds the pole for a few steps, and a batch is 2,000 steps, so a mean return of 1,000 in the last batch is two
+# episodes that reached the time limit. The curves of your neighbour may look quite different from yours, even with the same
+# code: the next section shows why.
 #
 # The **explained variance** (05a) is the part of the targets' variance that the critic predicts; 1 is perfect. The panel begins
-# at update 2, because the critic predicts 0 until its first fit. At update 11 of seed 0 it falls to -0.2: returns jumped from
-# 250 to 900, and the critic was fitted to shorter episodes. This is not the only cause: seed 1 falls at updates 4 and 9, without
-# a jump of its returns.
+# at update 2, because the critic predicts 0 until its first fit. The printed lines name the update at which the critic of each
+# seed explains least, and what the returns did there. Where returns jumped, the critic had been fitted to much shorter episodes,
+# so its predictions are too low. Where they did not jump, this is not the cause: a critic that was fitted to one noisy batch can
+# also be wrong about the next.
 #
-# How good is TRPO after 24,000 steps? Three seeds, with the same code and settings, give three answers.
+# How good is TRPO after 24,000 steps? Compare the three numbers of the last batch: three seeds, with the same code and settings,
+# give three answers.
 #
 # ## One seed, two starts
 #
@@ -237,6 +250,11 @@ def show_twins():
     print(f"mean returns of the last batch: {seed_1[-1, 0]:.1f} and {twin_log[-1, 0]:.1f}")
     print(f"update 3, with the same batch for both: the distance is {apart[1]:.0e} before it, and after it,")
     print("by iterations of conjugate gradient:", ", ".join(f"{n}: {far:.0e}" for n, far in apart_3.items()))
+    few, ten = (apart_3[n] / apart[1] if apart[1] > 0 else np.nan for n in (2, 10))
+    print(f"so this update multiplies the distance by {few:.2g} with two iterations and by {ten:.2g} with ten")
+    growth = apart[1:] / np.maximum(apart[:-1], 1e-300)
+    k = int(np.argmax(growth))
+    print(f"of all updates, number {k + 2} multiplies it most: from {apart[k]:.0e} to {apart[k + 1]:.0e}")
     _, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.5), layout="tight")
     left.semilogy(updates, seed_1[:, 0], "s-", color=ORANGE, label="seed 1")
     left.semilogy(updates, twin_log[:, 0], "v--", color=PURPLE, label="seed 1, moved by 1e-15")
@@ -252,11 +270,17 @@ reveal(guess_apart, show_twins)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# A difference in the last digit grows until the two are two runs. At first conjugate gradient magnifies it. In the printed
-# line both thetas get the same batch: two iterations keep the distance, ten make it 400,000 times as large. Each iteration
-# computes its direction from the residual of the last one, and magnifies its rounding. (Updates 1 and 2 keep the distance:
-# products in single precision round it away.) Later a falling pole magnifies the difference in the actions, and one longer
-# episode makes another batch.
+# If the distance that you measured is far above 1e-15, the difference in the last digit has grown from update to update, until the
+# two runs have nothing in common. (If yours is still tiny after the last update, this took longer than twelve updates.) Two things
+# magnify it.
+#
+# - **Conjugate gradient.** Each iteration computes its direction from the residual of the last one, and magnifies its rounding.
+#   The printed lines test this at update 3, where both thetas get the same batch. On some processors ten iterations multiply the
+#   distance by a hundred thousand or more there. On others they hardly change it, because the products $F v$ are computed in
+#   single precision, in which both thetas are the same numbers; then the growth begins in a later update. The right panel and the
+#   last printed line show where it begins on your machine.
+# - **The environment.** Once two actions differ, a pole falls in one run and not in the other. One episode becomes longer, and
+#   from then on the two batches differ.
 #
 # **Rounding acts like one more seed.** Nothing is broken. Another processor adds in another order, so your curves differ from
 # your neighbour's. Reproducible code fixes the order of its sums (lecture 07).
@@ -317,9 +341,10 @@ explained = str(sick.explain(episodes=0))  # 0: from the log alone
 print(explained.replace(os.path.relpath(sick.path), "RUN"))
 
 # %% [markdown]
-# Questions 1 to 3 find no cause: the critic explains half, the step uses its limit, and little is noise. But returns do not
-# rise. This leaves the settings, and the limit is 20,000 times below the default. `explain` compares settings with usual
-# values, so it names the limit first.
+# Compare the four lines with the four questions. In the recorded run on an AMD EPYC questions 1 to 3 find no cause: the critic
+# explains more than half, the KL of the step is close to its limit, and only a tenth of the step is noise. Yet the returns stay
+# near 20. This leaves the settings: the limit of 0.000001 is 10,000 times below the usual 0.01. `explain` compares settings with
+# usual values, so it names the limit.
 #
 # ## Five seeds, recorded
 #
@@ -412,6 +437,7 @@ reveal((guess_improvement, guess_coverage), show_luck)
 # error of this variance. **Student's** interval corrects both. It is the mean $\pm\, t\, \sigma / \sqrt n$, where $\sigma$ divides
 # by $n - 1$, and $t$ is 2.78 for $n = 5$ instead of the normal distribution's 1.96. **Welch's** interval is the same for the
 # difference of two means whose spreads differ. Where it contains 0, the course writes "no significant difference".
+# This does not mean "equal": the interval says how large the difference may be, in either direction.
 #
 # </details>
 #
@@ -420,9 +446,10 @@ reveal((guess_improvement, guess_coverage), show_luck)
 # ## See it move
 #
 # A return does not say what the arm does. A film does. This is the live run, with the most probable actions. In training it
-# drew its actions at random, and its returns were near -22: large random torques cost.
+# drew its actions at random, and large random torques cost: compare the mean return in training with that of the film.
 
 # %%
+print(f"mean return in training, last five updates: {live.columns()['mean_return'][-5:].mean():.1f}")
 show_film(live, steps=50)
 
 # %% [markdown]
@@ -459,7 +486,7 @@ show_film(live, steps=50)
 # ## Summary
 #
 # - An iteration plays, computes advantages, steps (gradient, direction, length, search: `trpo_step`), and fits the critic.
-# - It learns from rewards alone, with your functions.
+# - It learns from rewards alone, with your `trpo_step`.
 # - A change in the last digit becomes another run. One seed supports no claim.
 # - With five seeds, use Student's interval of the mean and Welch's of a difference.
 # - Ask four questions of a run that does not learn: critic, limit, noise, returns. Then look at its settings.

@@ -238,7 +238,8 @@ reveal((guess_barrier, guess_free), show_prints)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# One with the barrier, two without it, as for A2C and A3C.
+# With the barrier both runs end with the same $\theta$. Without it they almost certainly differ, because the order in which
+# gradients arrive depends on the clock. A2C and A3C behave in the same way.
 #
 # </details>
 #

@@ -279,8 +279,9 @@ reveal(guess_own, show_missed)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Without a prior the model has too many unknowns: it fits the eight old episodes almost exactly and misses new ones. Four
-# episodes with the prior and sixteen without do not differ significantly (interval above).
+# Without a prior the model has too many unknowns: it fits the eight old episodes almost exactly and misses new ones. The last line
+# compares four episodes with the prior and sixteen without. If its interval contains 0, there is no significant difference; how
+# large a difference the seeds still allow, its ends say. (Intervals of per cent and of errors are cut at what is possible.)
 #
 # </details>
 #
@@ -437,9 +438,11 @@ def show_limits():
 show_limits()
 
 # %% [markdown]
-# The free plan predicts an impossible cost: it leads where the quadratic, fitted elsewhere, is negative. Its true cost
-# does not differ significantly from the policy's (interval above). **An optimiser finds the errors of its model.** A
-# limit keeps the plan where the model was fitted: with 0.01 or 0.1 nats per step it gains a little.
+# Compare the first two lines. In one run on an Intel Xeon the free plan predicts a cost of -15, which is impossible: it
+# leads where the quadratic, fitted elsewhere, is negative. Carried out, it costs 29. **An optimiser finds the errors of its
+# model.** A limit keeps the plan where the model was fitted. The other lines compare the true cost of each plan with that of the
+# policy: an interval below 0 is a gain, and one that contains 0 shows no significant difference. In that run plans with
+# 0.01 and 0.1 nats per step gain 2 and 3; for the larger limits the intervals reach from a gain of 7 to a loss of 18.
 #
 # Move the slider (it needs a running kernel): the tip of the arm goes from the cross to the star. From which limit on do
 # plan and truth separate?
@@ -554,7 +557,7 @@ for first_states in (1, 8):
     print(f"{first_states} first state(s): from these, {own.mean():.3f} times the least cost")
 
 # %% [markdown]
-# Both policies are within a per cent of perfect on their own first states. And from elsewhere?
+# A number near 1 means that the policy is nearly perfect from its own first states. And from elsewhere?
 #
 # *Recorded: five seeds, the package's own algorithm; the first states stay the same.*
 
@@ -592,7 +595,7 @@ reveal(guess_from_8, show_first_states)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# From its own first state the first policy is perfect, and the log shows only that one. Elsewhere it was never trained: in
+# In the recorded runs the first policy is nearly perfect from its own first state, and the log shows only that one. Elsewhere it was never trained: in
 # four seeds half of the new states cost 10 to 20 % too much, or more; in one, over 8,000 times the least.
 #
 # </details>
@@ -609,8 +612,10 @@ for name, share in zip(("sampling", "models", "LQR", "imitation"), shares.T):
     print(f"{name:9s} {share.mean():3.0f} % of the time; {between(share, 'updates', (0, 100))}")
 
 # %% [markdown]
-# Imitation takes most of the time. By Amdahl's law ranks that share only steps 1 to 3 are hardly faster, so with
-# `--learner sharded` they also share the imitation.
+# In one run on an Intel Xeon imitation took three quarters of the time. By Amdahl's law ranks that share only steps 1 to 3 then
+# become 1.3 times as fast at most, so with `--learner sharded` they also share the imitation. On your machine the bound is 100
+# divided by the per cent of the imitation. (These are updates of one run, which resemble each other, so the intervals are too
+# narrow for other runs.)
 #
 # ## Bug hunt
 #
@@ -672,7 +677,8 @@ _ = hunt("gaussians", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# The fit is fine: 40 points for 13 unknowns. But in the figure 32 episodes without the prior do as well as 8 with it.
+# The fit is fine: 40 points for 13 unknowns. But you play five times as much. Read off the figure how many episodes
+# without the prior bring the mean error down to that of 8 with it.
 #
 # </details>
 #

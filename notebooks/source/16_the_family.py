@@ -134,8 +134,8 @@ def draw_map():
 draw_map()
 
 # %% [markdown]
-# *Filled markers: samples travel, or may. Open markers: only gradients do. TRPO has the place of its paper; its default
-# preset learns every 2,048 steps, as Batch PPO does.*
+# *Filled markers: samples travel, or may. Open markers: only gradients do. TRPO has the place of its paper. Its
+# default preset learns every 512 steps; a few environments have their own number, such as 2,048.*
 #
 # The field of asynchronous batches is empty: with many more episodes than ranks the wait is a small part of the time
 # (lecture 07), so there is little to gain. An asynchronous update at every step is a setting of other members, $n = 1$
@@ -164,8 +164,9 @@ reveal(guess_least, lambda: compare("five against five, all apart", guess_least,
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# Two ways of 252: this one, and the opposite. No comparison of five with five can give a smaller p value. Ten and ten have
-# 184,756 ways.
+# Two ways of 252: this one, and the opposite. No test that uses only the order of five and five runs can give a smaller p value.
+# (A test that uses their sizes, such as Welch's, can; it assumes that they are roughly normal, and a run that never arrives has
+# no size.) Ten and ten have 184,756 ways.
 #
 # </details>
 #
@@ -203,7 +204,7 @@ reveal(guess_corrected, show_corrected)
 # %% [markdown]
 # <details><summary>After your guess: what it means</summary>
 #
-# With five seeds and thirteen questions no lead is significant at 0.05, however large it is. Count *before* you run: the
+# With five seeds, thirteen questions and this test no lead is significant at 0.05, however large it is. Count *before* you run: the
 # counting says how many seeds a comparison needs at least.
 #
 # </details>
@@ -279,15 +280,17 @@ for name in ("guided-policy-search", "batch-ppo"):
     print(difference_in_words(runs.last, trpo.last))
 
 # %% [markdown]
-# Guided policy search fits models of the environment, TRPO and Batch PPO do not. Yet all three need about as many steps (both
-# intervals contain 1), and guided policy search ends lower. On this task the table does not show that models help.
+# Guided policy search fits models of the environment, TRPO and Batch PPO do not. In the numbers of steps to the goal there is no
+# significant difference. Five seeds do not show that these numbers are equal: the intervals allow that guided policy search needs
+# half of TRPO's steps, or 1.6 times as many. In the end guided policy search has the lower return, and this interval excludes 0.
+# So on this task the table does not show that models help, and it does not exclude that they save steps.
 #
 # ## A default is a claim about all tasks
 #
-# The presets were tuned on ten tasks. A default setting is used on tasks that its author has never seen. It therefore claims: *this
-# works on the next task, too*. Ten tuned tasks say little about an eleventh. The tuning has used them up: a setting that
+# The presets were tuned on nine tasks. A default setting is used on tasks that its author has never seen. It therefore claims: *this
+# works on the next task, too*. Nine tuned tasks say little about a tenth. The tuning has used them up: a setting that
 # was chosen because it did well on them does well on them, by selection, just as the best of many runs looks better than
-# it is. More seeds do not help, because seeds repeat the same ten tasks.
+# it is. More seeds do not help, because seeds repeat the same nine tasks.
 #
 # A test of a default has these parts:
 #
@@ -333,7 +336,7 @@ _ = hunt("corrected", suspect)
 # - Five questions place a parallel learner on one map: when it learns, whether ranks wait, what travels, who learns, from
 #   which data.
 # - Gradients travel to share work. They are lighter than samples only for large batches.
-# - The number of seeds bounds the p value: five against five cannot go below 0.008.
+# - The number of seeds bounds the p value of a rank test: five against five cannot go below 0.008.
 # - Many questions need a correction. Count before you run.
 # - A default needs held-out tasks, and intervals over tasks.
 #
@@ -366,8 +369,8 @@ _ = hunt("corrected", suspect)
 #
 # <details><summary>Answer</summary>
 #
-# 0.008 is the smallest value that five against five can give. After 12 questions it is 0.095 at best. The lead may
-# be real; this does not show it. Six seeds could have: $12 \cdot 2 / \binom{12}{6} = 0.026$.
+# 0.008 is the smallest value that a rank test of five against five can give. After 12 questions it is 0.095 at best. The lead
+# may be real; this does not show it. Six seeds could have: $12 \cdot 2 / \binom{12}{6} = 0.026$.
 #
 # </details>
 #

@@ -302,7 +302,7 @@ plt.show()
 # | claim | finding | lecture |
 # |---|---|---|
 # | Slides: weigh a trajectory with its whole return | Right on average; reward-to-go has less variance. | 01 |
-# | TRPO paper: guaranteed improvement | The theorem limits the largest KL over states. The method limits the mean KL: a heuristic. | 04 |
+# | TRPO paper: guaranteed improvement | The theorem subtracts a penalty, a constant times the largest KL over states, and guarantees a gain where the difference is positive. The method limits the mean KL instead: a heuristic. | 04 |
 # | Paper: Monte Carlo has a higher variance than one-step TD | Right; TD pays with a bias. | 05a |
 # | Slides: summed gradients equal SGD on one machine | Right up to rounding. Divide by the count once, or the step grows with the batch. | 10 |
 # | Slides: SGD without locks is much faster | Most of the gain comes from not waiting. Hogwild's theorem is about sparse updates; ours are dense. | 10 |

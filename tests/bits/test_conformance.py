@@ -7,10 +7,11 @@ metrics.csv without seconds, and all arrays of the checkpoint; so one bit in one
 import dataclasses
 import os
 import shutil
+from contextlib import contextmanager, nullcontext
 
 import pytest
 from on_ranks import OWN, on_ranks, settings, train_one_by_one
-from runs import lasting
+from runs import lasting, run
 
 from minitrpo.algorithms.algorithm import Context, Plan
 from minitrpo.algorithms.registry import ALGORITHMS
@@ -50,6 +51,9 @@ JOBS = {  # a job, what is said beside it on 2 ranks, and what on 3 ranks that g
     "cartpole": (CART + EPISODES, SHARDED, ""),
     "first states": (PENDULUM + "--preset episodes --critic linear --first-states 2 --renew-first-states 2 --filter "
                      "none --steps-per-update 800 --total-steps 3200 --checkpoint-every 2", "", SHARDED),
+    # Episodes outlast three updates here: an interruption finds those of first states that have been renewed since
+    "first states, segments": (PENDULUM + SEGMENTS + "--critic linear --first-states 2 --renew-first-states 2 "
+                               "--steps-per-update 300 --total-steps 3000 " + HALF, "", ROOT),
     "evaluated": (CART + EPISODES + EVALUATED, "", SHARDED),
     "evaluated segments": (CART + EPISODES + SEGMENTS + EVALUATED + "--record-every 2", SHARDED, ROOT),
     # samples travel, or sums of gradients
@@ -200,7 +204,15 @@ def test_what_changes_no_bit(name, words, runs, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("trpo", "--seed 1"), ("a3c", "--seed 1"), ("first states", "--first-states 0"), ("segments", "--filter none")],
+    [
+        *(
+            ("trpo", "--seed 1"),
+            ("a3c", "--seed 1"),
+            ("first states", "--first-states 0"),
+            ("segments", "--filter none"),
+        ),
+        *((name, "--renew-first-states 0") for name in ("first states", "first states, segments")),
+    ],
 )
 @pytest.mark.mpi
 def test_what_changes_all_bits(name, words, runs, tmp_path):
@@ -261,17 +273,44 @@ def test_few_and_light_steps_are_played_by_one_rank_unless_told_otherwise(runs):
     assert ["collect" in did for did in spans(runs / "light" / "all")] == [True, True]
 
 
+@contextmanager
+def one_core():
+    """Let what is started in the body of a `with`, mpiexec and its ranks, have one core."""
+    cores = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(cores)})
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+FEW = "--requests segments --num-envs 2 --total-steps 400 --progress none --out run " + CART
+AT_WORK = {  # on 3 ranks, with environments for 2: what is typed, and whether one core is there; whether it can run
+    "too little to meet for": ("--algorithm a2c --steps-per-update 80", False, True),
+    "one core": ("--steps-per-update 200", True, True),
+    "all are to work": ("--steps-per-update 200 --oversubscribe", True, False),
+    "all are to meet": ("--algorithm a2c --steps-per-update 80 --oversubscribe", False, False),
+}
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", AT_WORK)
+def test_only_ranks_that_work_need_an_environment(name, tmp_path):
+    words, crowded, runs = AT_WORK[name]
+    with one_core() if crowded else nullcontext():
+        done = run("train.py", *FEW.split(), *words.split(), ranks=3, cwd=tmp_path)
+    assert done.code == (0 if runs else 2), done.out + done.err
+    assert "2 rank(s) stay idle" in done.out or not runs
+    assert ("--num-envs" in done.err, (tmp_path / "run").exists()) == (not runs, runs)
+
+
 @pytest.mark.slow
 @pytest.mark.mpi
 def test_ranks_without_a_core_leave_the_work_to_the_others(runs, tmp_path):
-    cores = os.sched_getaffinity(0)
-    try:
-        os.sched_setaffinity(0, {min(cores)})  # inherited by mpiexec and its ranks
-        crowded = {"oversubscribe": False, "trace": True}
-        jobs = [{**settings(JOBS[name][0]), **crowded, "out": tmp_path / name} for name in ("trpo", "segments")]
+    crowded = {"oversubscribe": False, "trace": True}
+    jobs = [{**settings(JOBS[name][0]), **crowded, "out": tmp_path / name} for name in ("trpo", "segments")]
+    with one_core():
         on_ranks(3, jobs, tmp_path)
-    finally:
-        os.sched_setaffinity(0, cores)
     for name in ("trpo", "segments"):
         assert lasting(tmp_path / name) == lasting(runs / name / "alone")
         assert ["collect" in did for did in spans(tmp_path / name)] == [True, False, False]

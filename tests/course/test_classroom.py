@@ -4,6 +4,7 @@ import contextlib
 import re
 import sys
 from collections import namedtuple
+from types import SimpleNamespace
 
 import imageio.v3 as imageio
 import nbformat
@@ -14,9 +15,12 @@ from runs import forked, needs
 from test_notebooks import build
 
 from minitrpo.commands import doctor
-from minitrpo.course import classroom, machine
+from minitrpo.course import classroom, demo, machine
 from minitrpo.course.alt_text import LINES, MOST, describe
 from minitrpo.course.checks import check, mine, names, target
+from minitrpo.parallel.comm import Comm
+from minitrpo.reports.trained import evaluate
+from minitrpo.run_folder.folder import RunFolder
 
 
 @pytest.mark.slow
@@ -160,18 +164,39 @@ def test_the_build_executes_keeps_the_alt_text_and_knows_what_was_shown():
     assert build.outputs_digest(again) == build.outputs_digest(made)
 
 
+def test_the_demo_goes_on_until_its_policy_is_as_good_as_it_was_and_says_what_the_last_one_returns(monkeypatch):
+    nothing = float("nan")
+    for best in (9000.0, -5.0):
+        batches = np.array([best - 10.0, best, nothing])
+        assert [demo.stands(best - part * abs(best), batches) for part in (-1.0, 0.05, 0.2)] == [True, True, False]
+    assert demo.stands(-1e9, np.full(3, nothing)), "there is nothing to compare with"
+    columns = {"mean_return": np.array([100.0, 40.0]), "env_steps": np.array([2000, 4000])}
+    folder = SimpleNamespace(path="run", columns=lambda: columns)
+    for returns, rounds in (([97.0], 0), ([30.0, 50.0, 95.0], 2), ([30.0] * 9, demo.ROUNDS)):
+        left, typed = iter(returns), []
+        monkeypatch.setattr(demo, "evaluated", lambda run, left=left: next(left))
+        monkeypatch.setattr(demo, "run", lambda *words, typed=typed: typed.append(words))
+        assert demo.train_until_it_stands("Any-v0", 2, folder) == returns[rounds]
+        assert [words[-1] for words in typed] == [4000 + demo.MORE] * rounds
+
+
 @pytest.mark.slow
 @pytest.mark.mpi
-def test_the_demo_leaves_films_a_curve_and_what_each_rank_did(tmp_path):
+@pytest.mark.parametrize("env", ["Reacher-v5", "HalfCheetah-v5"])  # in few of whose batches an episode ends
+def test_the_demo_leaves_films_a_curve_and_what_each_rank_did(env, tmp_path):
     """In a fork: a process that has drawn with EGL cannot be forked any more."""
     needs("egl", doctor.rendering().well)
     out = tmp_path / "demo"
-    done = forked("demo", "--env", "Reacher-v5", "--seconds", 1, "--out", out, cwd=tmp_path)
+    done = forked("demo", "--env", env, "--seconds", 1, "--out", out, cwd=tmp_path)
     assert done.code == 0, str(done)
     page = (out / "index.html").read_text()
     shown = re.findall(r'src="([^"]+)"', page)
     assert shown == ["before/video.mp4", "run/video.mp4", "run/learning_curve.png", "timeline.png"]
     assert [place for place in shown if not (out / place).exists()] == []
     assert imageio.imread(out / "run" / "filmstrip.png").std() > 10, "MuJoCo draws without a screen"
+    printed = re.findall(r"^return (\S+) before, (\S+) after", done.out, re.MULTILINE)
+    expected = [evaluate(RunFolder(out / name), demo.EPISODES, 0, False, Comm()).mean for name in ("before", "run")]
+    assert [[float(number) for number in numbers] for numbers in printed] == [pytest.approx(expected, rel=1e-3)]
+    assert f"return {printed[0][1]}" in page, "what stands under the film"
     assert forked("demo", "--env", "CartPoll-v1", "--out", tmp_path / "new", cwd=tmp_path).code == 2
     assert not (tmp_path / "new").exists()

@@ -78,6 +78,30 @@ def test_tables_give_back_what_was_added_packed_or_not(tmp_path, monkeypatch):
         assert tables.read(folder)[1]["settings"] == {"1": "--words 0", "2": "--words 1"}
 
 
+@pytest.mark.parametrize("packed", [300_000, 100])
+def test_a_table_that_was_not_written_to_its_end_is_not_read(packed, tmp_path, monkeypatch):
+    """A kill leaves NAME.tmp beside the whole tables: cut anywhere, even behind a row, it changes nothing."""
+    monkeypatch.setattr(tables, "PACKED", packed)
+
+    def record(seed):
+        points = {"curves": {"env_steps": [1e6, 2e6, 3e6], "mean_return": [0.25, 0.5, float(seed)]}}
+        tables.add(tmp_path, {"experiment": "x", "arm": "a", "seed": seed}, "--words", {"cores": 2}, points)
+
+    for seed in range(3):
+        record(seed)
+    whole = [path for path in tmp_path.iterdir() if path.name != ".lock"]
+    assert any(path.suffix == ".gz" for path in whole) == (packed == 100)
+    for path in whole:
+        content = path.read_bytes()
+        path.with_name(path.name + ".tmp").write_bytes(content[: content.find(b"\n", len(content) // 2) + 1])
+    tables.load.cache_clear()
+    assert [run["seed"] for run in tables.load(tmp_path)] == [0, 1, 2]
+    record(3)
+    assert [(run["seed"], run["curves"]["mean_return"][-1]) for run in tables.load(tmp_path)] == [
+        (seed, seed) for seed in range(4)
+    ]
+
+
 def test_what_is_missing_is_measured_and_an_interrupted_set_goes_on(tmp_path, monkeypatch):
     made = []
 

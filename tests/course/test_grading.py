@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +18,9 @@ from runs import ROOT, forked, needs
 from minitrpo.course.checks import names
 from minitrpo.course.grading import running
 from minitrpo.course.grading.command import main
-from minitrpo.course.grading.submissions import COURSE, Cell, lecture_of
+from minitrpo.course.grading.running import Outcome
+from minitrpo.course.grading.submissions import COURSE, Cell, Submission, lecture_of
+from minitrpo.course.grading.table import handed_back, rows_of, sums
 
 HEADER = """import os, time
 import numpy as np
@@ -159,7 +162,7 @@ def test_a_class_gets_the_right_marks_and_who_marks_by_hand_keeps_them(tmp_path,
     hand_in(tmp_path / "class", QUICK, str(tmp_path / "outside"), mark)
     hand_in_others(tmp_path / "class")
     hand_in_renamed(tmp_path / "class")
-    before = "student;exercise;points;by_hand\nhonest;energy;1;0,5 well put\nhonest;gone;;1\nwrong;energy;0;1\n"
+    before = "student;exercise;points;by_hand\nhonest;energy;1;0,5: well put\nhonest;gone;;1\nwrong;energy;0;1\n"
     (tmp_path / "grades.csv").write_text(before, "utf-8-sig")  # as a spreadsheet leaves it
     (tmp_path / "grades-02.csv").write_text("student,exercise,points,by_hand\nwrong,energy,0,\n")  # thought better of
     assert main(["class", "--memory", "2048"]) == 0
@@ -168,7 +171,7 @@ def test_a_class_gets_the_right_marks_and_who_marks_by_hand_keeps_them(tmp_path,
     for student, (*points, note) in OTHERS.items():
         assert total(rows[student]) == tuple(points), rows[student]
         assert note in rows[student][""].symptom, rows[student]
-    assert (rows["honest"]["energy"].by_hand, rows["wrong"]["energy"].by_hand) == ("0,5 well put", "")
+    assert (rows["honest"]["energy"].by_hand, rows["wrong"]["energy"].by_hand) == ("0,5: well put", "")
     texts = {file.stem: file.read_text() for file in (tmp_path / "grades-03-texts").rglob("*.txt")}
     assert "2.5 of 2" in texts["honest"]
     assert "well put" in texts["honest"]
@@ -176,6 +179,25 @@ def test_a_class_gets_the_right_marks_and_who_marks_by_hand_keeps_them(tmp_path,
     assert "gone" in capsys.readouterr().err, "a mark by hand that has no row any more is named"
     assert not (tmp_path / "outside").exists()
     assert running_with(mark) == []
+
+
+BY_HAND = [  # what a lecturer types; the points that are added, None where a number was not counted and a row says so
+    *(("", 0), ("well put", 0), ("see step 3", 0), ("- 3. step is wrong", 0), ("1", 1), (" 0,5 ", 0.5), ("-1", -1)),
+    *(("0.5: well put", 0.5), ("0,5 : gut", 0.5), ("2 points", 2), ("-1 point, late", -1), ("+1.5 Points!", 1.5)),
+    *((remark, None) for remark in ("3. step is wrong", "3. Schritt ist falsch", "1) no axis 2) no title", "2nd try")),
+    *((remark, None) for remark in ("0.5 well put", "2 mistakes", "3 pointless steps", "1/2", "2-3 lines too long")),
+]
+
+
+@pytest.mark.parametrize(("typed", "points"), BY_HAND)
+def test_points_by_hand_are_what_is_written_as_points_and_of_other_numbers_a_row_says_so(typed, points):
+    submission = Submission(Path("ann.ipynb"), "02", problem="it is no notebook")
+    rows = rows_of(submission, Outcome(), {("ann", "(02)"): typed})
+    assert sums(rows)["ann"] == (points or 0, 0)
+    assert [row.exercise for row in rows] == ["(02)"] + ["(by_hand)"] * (points is None)
+    assert typed in "".join(row.symptom for row in rows[1:]) or points is not None
+    assert "(by_hand)" not in handed_back(rows)
+    assert typed in handed_back(rows)
 
 
 @pytest.mark.slow

@@ -126,7 +126,7 @@ def test_a_platform_gets_its_own_table_back_with_the_points(tmp_path, text, colu
     book, name = tmp_path / "book.csv", column or "Grade"
     book.write_text(text, "utf-8-sig")  # Canvas writes a byte order mark
     rows = [Row(student, f"exercise {k}", 1, "", "right") for student, count in points.items() for k in range(count)]
-    rows += [Row(student, "(notebook)", None, "0.5 well put" * (student == "jdoe"), "") for student in points]
+    rows += [Row(student, "(notebook)", None, "0.5: well put" * (student == "jdoe"), "") for student in points]
     new, missing = filled(book, column, rows)
     before, after = (list(csv.DictReader(io.StringIO(each))) for each in (text, new))
     assert [line[name] for line in after] == filled_in

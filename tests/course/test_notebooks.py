@@ -75,6 +75,18 @@ def test_who_changes_what_a_solution_shows_by_hand_is_noticed(tmp_path, monkeypa
     assert build.text_reasons(path, build.solution(source)) == ("outputs",)
 
 
+@pytest.mark.parametrize("name", names())
+def test_an_exercise_fits_beside_the_list_of_files_and_says_what_the_package_says(name):
+    cell = build.blanked(name)
+    assert max(map(len, cell.splitlines())) <= 95
+    (given,), (whole,) = ast.parse(cell).body, ast.parse(inspect.getsource(target(name))).body
+    assert ast.get_docstring(given).split() == ast.get_docstring(whole).split()
+    given.body = whole.body = []
+    assert ast.dump(given) == ast.dump(whole), "the signature"
+    numbers = re.findall(r"^    # (\d+)\. ", cell, re.MULTILINE)
+    assert numbers == re.findall(r"^    # (\d+)\. ", "\n".join(build.step_lines(name)), re.MULTILINE)
+
+
 def test_no_answer_stands_in_a_students_notebook():
     for source in SOURCES:
         student = build.student(source)

@@ -1,13 +1,19 @@
 """Symptoms are true: no mistake is named that was not made, nothing is off by 0, a refusal is cheap and comes soon."""
 
-import numpy as np
+from dataclasses import replace
+
+import autograd.numpy as np
 import pytest
+from autograd import grad
+from minitrpo.log_probability import LogProbability
 
 from minitrpo.checks import target
 from minitrpo.course.checks import differential
 from minitrpo.course.checks.differential import Wrong, megabytes
 from minitrpo.course.checks.register import examine, find
+from minitrpo.course.checks.words import number
 from minitrpo.course.last_step import READINGS, values_after
+from minitrpo.optimisers import adam
 
 
 def refusal(name, candidate):
@@ -126,3 +132,51 @@ def test_a_step_that_was_not_taken_is_no_step_down():
 def test_no_steps_have_no_values_after_them():
     nothing, never = np.zeros(0), np.zeros(0, bool)
     assert [values_after(reading, nothing, nothing, nothing, never, never).shape for reading in READINGS] == [(0,)] * 4
+
+
+def test_the_same_slip_gets_the_same_words_in_every_exercise():
+    """A list for a tuple, a list for an array, an array as whole as its input, a function for what it returns."""
+
+    def listed(state, mean_return, config):
+        state, decision = target("adapt")(state, mean_return, config)
+        return replace(state, returns=list(state.returns)), decision
+
+    assert "but in a list: make a tuple" in refusal("adapt", listed)
+    assert "but in a list: return a numpy array" in refusal(
+        "in_order", lambda *given: target("in_order")(*given).tolist()
+    )
+    for name in ("discounted_sums", "next_values"):
+        whole = lambda x, *rest, name=name: target(name)(x, *rest).astype(x.dtype)  # noqa: E731
+        assert "cuts fractions off" in refusal(name, whole)
+    for name in ("energy", "gaussian_kl", "turn"):
+        assert "returns a function" in refusal(name, lambda *given, name=name: lambda: target(name)(*given))
+
+
+def test_what_cannot_be_told_apart_is_not_told_as_one_of_several_mistakes():
+    """Without a ratio every ratio is 1, as where log pi_old is taken anew: the words fit both."""
+
+    def without_a_ratio(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=1e-3):
+        observations, actions, advantages = batch
+        for _ in range(epochs):
+            for rows in np.resize(rng.permutation(len(advantages)), (-(-len(advantages) // size), size)):
+                now = LogProbability(policy, theta, observations[rows], actions[rows])
+                memory, step = adam(memory, now.weighted_gradient(advantages[rows] / size), step_size)
+                theta = theta + step
+        return theta, memory
+
+    assert "as if every ratio were 1" in refusal("climb", without_a_ratio)
+
+
+def test_two_errors_of_one_kind_are_not_one_mistake():
+    def axis_of_rewards(policy, theta, observation, action):
+        return np.sum(observation, axis=3)
+
+    assert "observation[None]" not in refusal("score", axis_of_rewards)
+    said = refusal("score", lambda policy, theta, observation, action: grad(
+        lambda t: policy.log_prob(policy.distribution(t, observation), np.array([action]))[0])(theta))  # fmt: skip
+    assert "a table (1, D)" in said
+
+
+def test_rounding_is_not_shown_and_what_matters_is():
+    shown = [number(x) for x in (99.99999999999999, 48.999999999999986, 3 * (1 - 1e-12), 100.000001, -2.0)]
+    assert shown == ["100", "49", "2.999999999997", "100.000001", "-2"]

@@ -66,6 +66,32 @@ def test_a_failing_environment_is_named_by_its_rank_and_plays_again_as_the_messa
     assert episode in again.stderr
 
 
+BEFORE_THE_FOLDER = {  # what a rank does before there is a run folder: how the message begins
+    "raise": ("raise RuntimeError('no memory')", "rank [01] "),
+    "killed": ("os.kill(os.getpid(), 9) if launched_rank() else time.sleep(30)", "rank 1 was killed or crashed"),
+}
+
+
+@pytest.mark.parametrize("way", BEFORE_THE_FOLDER)
+def test_a_job_that_fails_before_it_has_a_folder_says_so_once_and_leaves_nothing_behind(way, tmp_path, monkeypatch):
+    act, begins = BEFORE_THE_FOLDER[way]
+    patch = (
+        "import os, time\nfrom minitrpo.commands import train\nfrom minitrpo.parallel.launcher import launched_rank\n"
+        f"def begin(job):\n    {act}\n"
+        "train.working_size = lambda settings, comm, oversubscribe: begin(settings)"
+    )
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setitem(HOME, "TMPDIR", str(tmp_path / "tmp"))
+    code, printed, said = ended(started(*JOB, "--out", "run", cwd=tmp_path, patch=patch))
+    assert code != 0
+    assert len(said) == 1, printed
+    assert re.match(begins, said[0]), printed
+    until = time.monotonic() + 20
+    while left := [path.name for path in (tmp_path / "tmp").iterdir() if path.name.startswith("minitrpo-")]:
+        assert time.monotonic() < until, left
+        time.sleep(0.1)
+
+
 @pytest.mark.slow
 def test_a_rank_that_is_killed_ends_the_job_and_nothing_is_lost(tmp_path, monkeypatch):
     """The other one, which waits for it, does not speak for it, although its watchdog wakes up first."""

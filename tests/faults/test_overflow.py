@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hostile_envs import Walk
-from runs import forked
+from runs import forked, run
 
 from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.replay_buffer import ReplayBuffer
@@ -37,6 +37,18 @@ def test_a_run_ends_with_how_large_the_numbers_were(algorithm, tmp_path):
     if algorithm == "batch-ppo":
         returns = float(line.partition("returns of finished episodes up to ")[2].partition(". ")[0])
         assert 9e98 < returns < 9e98 * Walk.length
+
+
+@pytest.mark.mpi
+def test_no_share_of_theta_that_is_not_finite_gets_into_a_checkpoint(tmp_path):
+    """Of several servers each has a part of theta, and rank 0 writes the checkpoint."""
+    words = ("--algorithm", "hostile_algorithms:OverflowsOnTheLastServer", "--env", "CartPole-v1", *JOB)
+    more = ("--transport", "server", "--servers", 2, "--checkpoint-every", 1, "--oversubscribe")
+    done = run("train.py", *words, *more, ranks=4, cwd=tmp_path)
+    assert done.code == 1, done.out + done.err
+    assert done.err.count("theta is not finite") == 1, done.err
+    kept = RunFolder(tmp_path / "run").load_checkpoint()
+    assert np.isfinite(kept["theta"]).all()
 
 
 def test_trpo_takes_no_step_that_is_not_finite_and_says_so_once(tmp_path):

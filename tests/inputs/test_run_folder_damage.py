@@ -6,10 +6,12 @@ Either one line, exit code 2, and the folder stays as it was; or the run goes on
 import contextlib
 import io
 import json
+import os
 import pickle
 import re
 import shutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -252,6 +254,19 @@ def test_a_file_is_written_to_a_fresh_one_and_through_no_link(tmp_path):
         (tmp_path / name).symlink_to(tmp_path / "precious")
     write_atomically(tmp_path / "file", b"new")
     assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"file": "new", "precious": "precious"}
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, MemoryError, OSError])
+def test_a_file_whose_writing_is_stopped_leaves_the_old_one_and_nothing_else(step, stop, tmp_path, monkeypatch):
+    def stopped(*arguments):
+        raise stop
+
+    (tmp_path / "file").write_text("old")
+    monkeypatch.setattr(*{"fsync": (os, "fsync", stopped), "replace": (Path, "replace", stopped)}[step])
+    with pytest.raises(stop):
+        write_atomically(tmp_path / "file", b"new")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"file": "old"}
 
 
 NOW = {

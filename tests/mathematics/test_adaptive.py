@@ -1,5 +1,6 @@
 """Lecture 09a: the rule of adaptation against its statement, for returns of any sign, whenever it is interrupted."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt, clip, improved, turn
-from minitrpo.algorithms.parallel_trpo import TRPOSettings
+from minitrpo.algorithms.parallel_trpo import TRPOSettings, one_way
 
 QUICK = settings(max_examples=50)
 RETURNS = st.floats(-1e6, 1e6)
@@ -87,6 +88,42 @@ def test_better_means_fewer_steps_and_a_larger_kl_within_their_limits_and_withou
             assert clip(old, old + by, (low, high)) == min(max(old + by, min(low, old)), max(high, old))
             assert min(low, old) - 1e-12 <= new <= max(high, old) + 1e-12
         steps, kl = new_steps, new_kl
+
+
+@given(
+    steps=st.integers(100, 30_000),
+    kl=st.integers(1, 400).map(lambda n: round(n * 1e-4, 12)),
+    mode=st.sampled_from(["none", "steps", "kl", "both"]),
+)
+@QUICK
+def test_what_can_only_move_one_way_is_noted_with_the_way(steps, kl, mode):
+    """The truth: after a decision towards the limits, the reverse decision does not lead back."""
+    chosen = TRPOSettings(adapt=mode, max_kl=kl)
+    notes, config = one_way(chosen, steps), chosen.rule
+    there = {way: turn(steps, kl, way, config) for way in (True, False)}
+    back = {way: turn(*there[way], not way, config) for way in (True, False)}
+    expected = []
+    for name, start, index, limits in (
+        ("--steps-per-update", steps, 0, config.steps_limits),
+        ("--max-kl", kl, 1, config.kl_limits),
+    ):
+        if limits[0] <= start <= limits[1]:
+            continue
+        for way in (True, False):
+            lower = there[way][index] < start
+            if there[way][index] != start:
+                assert back[way][index] == there[way][index] or limits[0] <= there[way][index] <= limits[1]
+                expected.append((name, "lets it fall" if lower else "lets it rise"))
+    assert [(note.split()[1], note[note.index("lets it") :][:12]) for note in notes] == expected
+
+
+def test_a_cure_that_the_note_names_lets_a_setting_move_both_ways():
+    chosen = TRPOSettings(adapt="both", max_kl=0.12)
+    notes = one_way(chosen, 512)
+    assert len(notes) == 2
+    typed = {flag: float(value) for note in notes for flag, value in re.findall(r"(--adapt[\w-]+) ([\d.]+) lets", note)}
+    cured = {flag[2:].replace("-", "_"): value for flag, value in typed.items()}
+    assert one_way(replace(chosen, **cured), 512) == []
 
 
 def test_the_text_of_a_decision_names_its_numbers():

@@ -109,6 +109,26 @@ class PicklesMemory(A3C):
         pass
 
 
+class OverflowsOnTheLastServer(A3C):
+    """By the last gradients the last number of theta is lost, which the last of several servers has; no worker sees it.
+
+    No gradient spreads it.
+    """
+
+    def __init__(self, settings, context):
+        super().__init__(settings, context)
+        self.holds_last = context.holds_last
+
+    def gradient(self, shared, fragment, now, rng):
+        pushed, logged = super().gradient(shared, fragment, now, rng)
+        return {name: np.zeros_like(array) for name, array in pushed.items()}, logged
+
+    def apply(self, shared, gradient, now):
+        super().apply(shared, gradient, now)
+        if self.holds_last and now.env_steps >= 1000:  # all steps of the test's run
+            shared["theta"][-1] = np.nan
+
+
 class Changing(Reinforce):
     """Does something to theta in every update."""
 

@@ -3,16 +3,22 @@
 import re
 import shlex
 import shutil
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
+import gymnasium
 import imageio.v3 as imageio
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from runs import run, train
 
 from minitrpo.algorithms.parallel_trpo import TRPO
 from minitrpo.commands import watch
+from minitrpo.course import classroom, demo
 from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import PHASES, Timeline
@@ -194,6 +200,44 @@ def test_watch_films_episodes_one_after_the_other_for_so_many_seconds(cartpole_r
     monkeypatch.setattr(watch, "_write_video", lambda path, images, rate: kept.append(len(images)))
     assert watch.film(RunFolder(cartpole_run), 0, 8, 1, 4, 4) == [(6, 6.0)], "what is in the film"
     assert kept == [4, "0.00 s", "0.04 s", "0.08 s", "0.12 s"]
+
+
+class Counted(CartPoleEnv):
+    """Counts what is done with all of its kind."""
+
+    done: ClassVar = Counter()
+
+    def __init__(self, **options):
+        self.done["made"] += 1
+        super().__init__(**options)
+
+    def reset(self, **options):
+        self.done["reset"] += 1
+        return super().reset(**options)
+
+    def close(self):
+        self.done["closed"] += 1
+        super().close()
+
+
+@pytest.mark.parametrize(
+    "films",
+    [
+        lambda run: watch.film(run, seed=0, limit=6, seconds=1, frames=12, pictures=2),
+        lambda run: classroom.show_film(run, steps=6),
+        lambda run: demo.filmed(run, seconds=1),
+        lambda run: classroom.play("CartPole-v1", 50),
+    ],
+    ids=["watch", "lecture", "demo", "episodes of a lecture"],
+)
+def test_every_environment_of_a_film_is_closed_and_reset_once_an_episode(films, cartpole_run, monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "CartPole-v1", replace(gymnasium.spec("CartPole-v1"), entry_point=Counted))
+    played, play = [], watch.Player.play
+    monkeypatch.setattr(watch.Player, "play", lambda *arguments: played.append(1) or play(*arguments))
+    Counted.done.clear()
+    films(RunFolder(cartpole_run))
+    assert Counted.done["made"] == Counted.done["closed"] > 0
+    assert not played or Counted.done["reset"] == len(played)
 
 
 def test_what_is_drawn_in_another_way_is_converted_and_what_is_no_picture_refused(cartpole_run, monkeypatch):

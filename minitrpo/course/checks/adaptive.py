@@ -37,6 +37,7 @@ def config_words(config: AdaptiveConfig) -> str:
             :: find larger sums better there, too
         return recent >= before * (1 + (margin if before > 0 else -margin)) \
             :: is spoilt by rounding (100 * 1.1 is 110.00000000000001) :: add the margin's part of `before` to `before`
+        return abs(recent - before) >= margin * abs(before) :: takes a fall for an improvement :: ask which is larger
         >= => > :: asks for more than the margin :: take exactly the margin for enough
         abs(before) => abs(recent) :: has a margin of the size of `recent` :: have one of the size of `before`
         * abs(before) => :: adds the margin itself :: add that fraction of the size of `before`
@@ -71,7 +72,10 @@ def _improved() -> Iterator[Case]:
             +sign * config.kl_by.
         ? Ask before each change: does config.mode move this setting? And each result goes through clip.
         1 if better else -1 => -1 if better else 1 :: moves both the wrong way :: take fewer steps if better
-        kl + sign => kl - sign :: has a smaller KL if better :: have a larger one
+        steps - sign => steps + sign :: moves both settings up if better :: take fewer steps then, and a larger KL
+        kl + sign => kl - sign :: moves both settings down if better :: take fewer steps then, and a larger KL
+        return right(steps, kl, better, replace(config, mode='both')) :: moves both settings in every mode \
+            :: ask config.mode which of them to move
         1 if better else -1 => 1 if better is True else -1 :: takes numpy's True for False :: take it for True
         )\n    if config => )\n    elif config :: moves the steps alone in the mode "both" :: move both
         1 if better else -1 => 1 if better else 0 :: moves nothing if it is not better :: move back

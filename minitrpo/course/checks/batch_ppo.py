@@ -89,7 +89,8 @@ def ratios() -> Iterator[Case]:
             now.weighted_gradient(w) for weights w of these rows: here the slopes, divided by their number.
         for _ in range(epochs): => $\n        old_log_prob = LogProbability(policy, theta, observations, \
             actions).log_prob :: takes log pi_old anew in every epoch :: take it once, of the policy that played
-        - old_log_prob[rows] => - now.log_prob :: takes log pi_old anew for every minibatch :: take it once
+        - old_log_prob[rows] => - now.log_prob :: climbs as if every ratio were 1 :: divide today's probabilities \
+            by those of the policy that played, taken once in all, and give this ratio to objective_slope
         np.exp => 1 / np.exp :: has the ratio upside down :: divide today's probability by the old one
         order = np.resize => order = order if _ else np.resize :: has one order for all epochs :: shuffle in each
         rng.permutation(len(advantages)) => np.arange(len(advantages)) :: shuffles nothing :: shuffle in each epoch

@@ -18,6 +18,8 @@ from minitrpo.policies import Array
     r"""
         ? A x = b where the gradient of the energy, A x - b, is 0.
         ? Half of x'Ax, minus b'x; A is only there as a product.
+        product(x) => product @ x :: multiplies by `product` as by a matrix :: call this function: product(x) is A x
+        product(x) => (product * x) :: multiplies `product` by a vector :: call this function: product(x) is A x
         0.5 *  =>  :: takes x'Ax whole :: take half of it
         - b @ x => + b @ x :: adds b'x :: subtract it
         - b @ x => - 0.5 * b @ x :: halves b'x, too :: halve x'Ax alone
@@ -53,6 +55,8 @@ def _energy() -> Iterator[Case]:
         ? Start at x = 0: there the residual b - A x is b itself, and so is the first direction.
         ? alpha makes the new residual orthogonal to the direction: alpha = r'r / d'Ad.
         ? The next direction is the new residual plus beta times the old direction, beta = new r'r / old r'r.
+        product(direction) => product @ direction :: multiplies by `product` as by a matrix \
+            :: call this function: product(direction) is A times the direction
         np.zeros_like(b) => b.copy() :: starts at x = b :: start at x = 0
         new_squared / squared => (squared / new_squared if new_squared > 0 else 0.0) :: has beta upside down \
             :: divide the new r'r by the old

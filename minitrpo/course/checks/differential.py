@@ -160,10 +160,10 @@ def _difference(want: Any, got: Any, how: Case) -> Difference | None:
         missing = [name for name in vars(want) if name not in there]
         if missing:
             return Difference(f"a {type(want).__name__}", f"{value_words(got)}, which has no `{missing[0]}`")
-        return first_part(vars(want), there, how)
+        return first_part(vars(want), there, how) or a_list_for_a_tuple(vars(want), there)
     if isinstance(want, tuple):
         if not isinstance(got, tuple | list) or len(got) != len(want):
-            return Difference(f"{len(want)} results", value_words(got))
+            return Difference(f"{len(want)} results" if want else "(), which is empty", value_words(got))
         return first_part(numbered(want), numbered(got), how)
     if want is None or isinstance(want, str | bool | np.bool_):
         kinds = (bool, np.bool_) if isinstance(want, bool | np.bool_) else type(want)
@@ -178,6 +178,15 @@ def first_part(want: dict[str, Any], got: dict[str, Any], how: Case) -> Differen
         found = difference(value, got.get(name), how)
         if found:
             return replace(found, part=f"{name}, {found.part}" if found.part else name)
+    return None
+
+
+def a_list_for_a_tuple(want: dict[str, Any], got: dict[str, Any]) -> Difference | None:
+    """Return the first field that holds a list where it should hold a tuple, whose entries are right."""
+    for name, value in want.items():
+        if isinstance(value, tuple) and isinstance(got[name], list):
+            note = "the entries are right, but in a list: make a tuple"
+            return Difference(value_words(value), value_words(got[name]), note, name)
     return None
 
 
@@ -251,7 +260,9 @@ def judge(
         if not unchanged(before_it, array):
             said = f"For {each.kind}:\n  what it returned changed when it was called again: return new arrays each time"
             raise Wrong(said)
-    remarks += [f"for {where} it returns its argument `{name}`, or a part of it" for name, where in lent.items()]
+    for name, where in lent.items():
+        text = "it returns its argument `{}`, or a part of it: who later changes the one changes the other"
+        remarks.append(f"for {where} {text.format(name)}")
     if theirs > max(SLOW * ours, 1.0):
         remarks.append(f"it takes {theirs / ours:.0f} times as long as the package")
     kinds = list(dict.fromkeys(each.kind for each in every if each.refuses))
@@ -311,6 +322,7 @@ def unspoilt(candidate: Candidate, target: Candidate, lent: set[str]) -> Candida
                 lent.add(name)
         return result
 
+    wrapped.__wrapped__ = candidate  # type: ignore[attr-defined] # for inspect.unwrap
     return wrapped
 
 
@@ -370,7 +382,9 @@ def known(
 
 
 def alike(each: Case, answer: Any, came: Any) -> bool:
-    """Return whether what a mistake gives is what came."""
+    """Return whether what a mistake gives is what came; of two errors, whether they say the same."""
+    if isinstance(answer, Raised) and isinstance(came, Raised):
+        return type(answer.error) is type(came.error) and str(answer.error) == str(came.error)
     return not difference(answer, came, Case("", rtol=max(each.rtol, 1e-7), atol=each.atol))
 
 
@@ -385,6 +399,8 @@ def general(want: Any, got: Any, how: Case) -> str:
     """Return what can be said of wrong numbers without knowing what they mean; of several results, of the first."""
     if got is None and want is not None:
         return "Your answer returns nothing; it should end with a return statement."
+    if callable(got) and not callable(want):
+        return "Your answer returns a function; it should call it, and return what comes of that."
     several = isinstance(want, tuple) and isinstance(got, tuple | list)
     if several:
         want, got = numbered(want), numbered(got)

@@ -22,6 +22,10 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
         np.sum( => np.mean( :: takes the mean over the joints :: add their distances up
         (2 * old_log => (2 * log && (-2 * log => (-2 * old_log :: divides by the old variance :: divide by the new
         (2 * => (1 * && (-2 * => (-1 * :: takes exp(log_std) for the variance :: square it: exp(2 log_std)
+        return np.sum(np.log(log_std / old_log_std) + (old_log_std**2 + (mean - old_mean) ** 2) / (2 * log_std**2) \
+            - 0.5, axis=1) :: takes log_std for sigma :: take exp(log_std)
+        return np.sum(log_std - old_log_std + (old_log_std**2 + (mean - old_mean) ** 2) / (2 * log_std**2) - 0.5, \
+            axis=1) :: takes log_std for sigma in the squares :: take exp(log_std)
         apart * apart => np.abs(apart) :: does not square the shift of the mean :: square it
         0.5 * square => square :: does not halve variance and shift :: halve them
         - 0.5, axis=1) => , axis=1) - 0.5 :: takes 1/2 off once :: take it off for every joint
@@ -54,6 +58,8 @@ def _gaussian_kl() -> Iterator[Case]:
         ? Logits are no log probabilities yet: log_softmax turns them into some, np.exp those into probabilities.
         return right(logits, old_logits) :: is the KL the other way round :: have the old policy first
         np.sum( => np.mean( :: takes the mean over the actions :: sum over them
+        np.sum(np.exp(old_log) * => np.mean(1.0 * :: takes the plain mean over the actions \
+            :: weigh each by its old probability, and sum
         (old_log - log) => (old_logits - logits) :: takes logits for log probabilities :: have log_softmax of them
         (log_softmax(old_logits), log_softmax(logits)) => (old_logits, logits) :: has no log_softmax :: have it of both
         (old_log - log) => (-log) :: is the cross entropy :: take the old policy's own entropy off

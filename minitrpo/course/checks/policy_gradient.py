@@ -26,6 +26,11 @@ def slope(kind: str, *arguments: Any) -> Case:
         ? The entries of one action are drawn independently: their probabilities multiply, so their logarithms add up.
         ? Work on whole arrays (N, A) and sum over the second axis at the end.
         np.sum( => np.mean( :: takes the mean over the entries of an action :: sum over them
+        return np.log(np.prod(np.exp(-0.5 * ((actions - mean) / np.exp(log_std)) ** 2) / (np.exp(log_std) * \
+            np.sqrt(2 * np.pi)), axis=1)) :: is the logarithm of a product, which rounds to 0 for an improbable action \
+            :: add up the logarithms of the entries
+        return right(mean, log_std, actions) / np.log(10) :: is a logarithm to base 10 :: be the natural one, np.log
+        0.5 * np.log( => 0.5 * np.log10( :: takes a logarithm to base 10 :: take the natural one, np.log
         return np.exp(right(mean, log_std, actions)) :: is the density :: be its logarithm
         - 0.5 * np.log(2 * np.pi) =>  :: leaves out log(2 pi) / 2 :: take it off for each entry
         return right(mean, log_std, actions) + (mean.shape[1] - 1) * 0.5 * np.log(2 * np.pi) \
@@ -61,6 +66,10 @@ def _gaussian_log_prob() -> Iterator[Case]:
         ? policy.distribution wants a table of observations (N, D) and policy.log_prob a table of actions: here N = 1.
         ? observation[None] has shape (1, D), np.array([action]) one row; take entry [0] of what log_prob returns.
         policy.log_prob( => np.exp(policy.log_prob( && [0] => )[0] :: is the slope of pi :: be that of log pi
+        observation[None] => observation :: gives policy.distribution one observation (D,) :: give it a table (1, D), \
+            which observation[None] is
+        observation[None] => [observation] :: gives policy.distribution a list :: give it an array (1, D), \
+            which observation[None] is
         return -right(policy, theta, observation, action) :: goes downhill :: be the slope of log pi, not of -log pi
         return np.asarray( => return (lambda g: g / np.linalg.norm(g))( :: has length 1 :: have a length of its own
         kept = np.arange(len(theta)) < len(theta) - policy.action_size * (not policy.discrete); \
@@ -92,6 +101,9 @@ def _score() -> Iterator[Case]:
         = value if => = 0.0 if :: is 0 at a last step :: be that step's own reward there
         last[::-1].tolist() => [False, *last[::-1][:-1].tolist()] :: starts afresh too early :: wait for a `last` step
         discount * total => total :: does not discount :: be x_t + discount * y_{t+1}
+        return right(x, discount, last)[::-1] :: has the last step first :: turn the list round at the end
+        return np.array( => return np.array(backwards[::-1]).astype(x.dtype); ( :: cuts fractions off, as an array \
+            like whole `x` does :: be made of floats
         if is_last => if is_last or value == 0 :: ends an episode at a reward of 0 :: end it at a `last` step
         return np.cumsum(x[::-1])[::-1] :: has neither discount nor episodes :: be x_t + discount * y_{t+1}
         return right(x[::-1], discount, np.r_[True, last[:-1]][::-1])[::-1] :: adds up the past :: add what comes later
@@ -104,6 +116,7 @@ def _discounted_sums() -> Iterator[Case]:
     x = np.array([1.0, 2.0, 4.0])
     yield case("one episode", x, 0.5, masks("..t")[0])
     yield case("two episodes", x, 0.5, masks(".tt")[0])
+    yield case("whole rewards", np.array([1, 2, 3, 3]), 0.5, masks("..tt")[0])
     yield case("a reward of 0 inside", np.array([1.0, 0.0, 4.0, 0.0, 2.0]), 0.5, masks("..t.t")[0])
     rng = np.random.default_rng(0)
     for scale, discount in product((1.0, 1e-9, 1e9), (0.0, 0.3, 0.99, 1.0)):
@@ -112,7 +125,6 @@ def _discounted_sums() -> Iterator[Case]:
     for discount in (0.5, 0.9999):
         yield case("an episode of 3,000 steps", rng.standard_normal(3000), discount, np.arange(3000) == 2999)
     yield case("no steps", np.zeros(0), 0.9, np.zeros(0, bool))
-    yield remark(case("whole rewards", np.array([1, 2, 3, 3]), 0.5, masks("..tt")[0]))
     yield remark(case("a reward that is nan", np.array([1.0, 2.0, np.nan]), 0.5, masks("..t")[0]))
 
 
@@ -129,6 +141,8 @@ def _discounted_sums() -> Iterator[Case]:
         advantages) => (advantages - advantages.mean())) :: takes their mean off the advantages :: take them as they are
         advantages) => (advantages - advantages.mean()) / (advantages.std() + 1e-8)) \
             :: standardises the advantages :: take them as they are
+        advantages) => (advantages - advantages.mean()) / advantages.std()) \
+            :: standardises the advantages, by a spread that may be 0 :: take them as they are
         advantages) => np.maximum(advantages, 0)) :: counts positive advantages alone :: count negative ones, too
         advantages) => advantages / max(len(actions) - 1, 1) * len(actions)) :: divides by N - 1 :: divide by N
         policy.log_prob( => np.exp(policy.log_prob( && actions) * => actions)) * :: is a slope of pi :: be one of log pi

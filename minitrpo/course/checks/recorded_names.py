@@ -27,14 +27,14 @@ RECORDED = {
     "minitrpo.returns:gae": "rewards values next_values last discount gae_lambda errors advantages",
     "minitrpo.returns:explained_variance": "predicted targets variance",
     "minitrpo.trpo:trpo_step": (
-        "policy theta batch max_kl cg_iterations cg_damping fisher_fraction g product x residual full_step "
+        "policy theta batch max_kl cg_iterations cg_damping fisher_fraction core g product x residual full_step "
         "evaluate entropy search"
     ),
     "minitrpo.parallel.timing:timed": "record name clock start",
     "minitrpo.course.trace:seconds_per_phase": "spans own apart name start duration",
     "minitrpo.course.trace:busy_fraction": "spans names begin end wanted name start duration busy reached stop",
     "minitrpo.parallel.episode_pool:play_requests": "counter requests play played number",
-    "minitrpo.parallel.episode_pool:gather_in_order": "comm played parts pairs part pair episode _",
+    "minitrpo.parallel.episode_pool:gather_in_order": "comm played parts pairs part pair",
     "minitrpo.training.gather:in_order": "numbers starts",
     "minitrpo.course.speedup.statistics:amdahl": "serial_fraction ranks",
     "minitrpo.course.speedup.statistics:karp_flatt": "speedup ranks",

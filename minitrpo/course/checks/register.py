@@ -1,6 +1,7 @@
 """The register of exercises: a name, the function of the package that is its solution, the check, the hints."""
 
 import contextlib
+import difflib
 import html
 import importlib
 import os
@@ -55,11 +56,15 @@ Cases = Callable[[], Iterator[Case]]
 def exercise(target: str, table: str) -> Callable[[Cases], Cases]:
     """Register the decorated generator of cases as an exercise, under the name of the function that is its solution.
 
-    table: hints, lines that begin with a question mark, and rows of known mistakes; see mistakes.py.
+    table: hints, lines that begin with a question mark, and rows of known mistakes; see mistakes.py. ValueError if
+    another function of this name is an exercise already: students ask for an exercise by this name alone.
     """
 
     def register(cases: Cases) -> Cases:
         name = target.partition(":")[2]
+        known = _exercises.get(name)
+        if known is not None and known.target != target:
+            raise ValueError(f"{target} and {known.target}: two exercises cannot both be called {name!r}; rename one")
         _exercises[name] = Exercise(name, target, cases, table)
         return cases
 
@@ -80,10 +85,13 @@ def names() -> list[str]:
     return list(_exercises)
 
 
-def find(name: str) -> Exercise:
-    """Return an exercise; KeyError names those that exist."""
+def find(exercise: str | Candidate) -> Exercise:
+    """Return an exercise by its name, or by a function of this name; KeyError names those that are called alike."""
+    name = exercise if isinstance(exercise, str) else getattr(exercise, "__name__", repr(exercise))
     if name not in _exercises and name not in names():
-        raise KeyError(f"there is no exercise {name!r}; there are {', '.join(names())}")
+        alike = difflib.get_close_matches(name, names(), n=3, cutoff=0.5)
+        known = f"did you mean {' or '.join(alike)}?" if alike else "names() of minitrpo.checks returns all names"
+        raise KeyError(f"there is no exercise {name!r}: {known}")
     return _exercises[name]
 
 
@@ -100,6 +108,11 @@ def check(name: str, candidate: Candidate) -> None:
     """
     try:
         checked = examine(name, candidate)
+    except KeyError as error:
+        if not in_jupyter():
+            raise KeyError(*error.args) from None
+        print(*error.args)
+        return
     except (AssertionError, NotImplementedError) as error:
         wrong = isinstance(error, AssertionError)
         if not in_jupyter():  # without the frames of the check, which are not the student's
@@ -135,11 +148,16 @@ def box(name: str, title: str, text: str, color: str) -> None:
     display(HTML(f"<div style='{style}'><b>{name}: {title}.</b> {html.escape(text)}</div>"))
 
 
-def hint(name: str, number: int = 1) -> None:
-    """Print the next hint for an exercise; each says a little more than the one before."""
-    hints = find(name).hints
+def hint(exercise: str | Candidate, number: int = 1) -> None:
+    """Print a hint for an exercise, which is a name or a function; each hint says a little more than the one before."""
+    try:
+        found = find(exercise)
+    except KeyError as error:
+        print(*error.args)
+        return
+    hints = found.hints
     if not 1 <= number <= len(hints):
-        print(f"{name} has hints 1 to {len(hints)}.")
+        print(f"{found.name} has hints 1 to {len(hints)}.")
     else:
         print(f"hint {number} of {len(hints)}: {hints[number - 1]}")
 

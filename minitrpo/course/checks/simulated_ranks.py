@@ -61,13 +61,11 @@ class Stopped(BaseException):
     """Ends the thread of a rank after another one has failed."""
 
 
-@dataclass
 class SimulatedCounter:
     """One rank's view of the counter that all ranks draw from."""
 
-    job: Job
-    rank: int
-    requests: int
+    def __init__(self, job: Job, rank: int, requests: int) -> None:
+        self.job, self.rank, self.requests = job, rank, requests
 
     def next(self) -> int:
         """Return the value and add 1, when no other rank is behind this one in time."""
@@ -86,14 +84,12 @@ class SimulatedCounter:
         return [(clock, rank) for rank, clock in enumerate(self.job.clocks) if rank not in waiting]
 
 
-@dataclass
 class SimulatedComm:
     """One rank's communicator, with the calls of mpi4py that take Python objects."""
 
-    job: Job
-    rank: int
-    size: int
-    count: int = 0  # of this rank's collective calls
+    def __init__(self, job: Job, rank: int, size: int) -> None:
+        self.job, self.rank, self.size = job, rank, size
+        self.count = 0  # of this rank's collective calls
 
     def Get_rank(self) -> int:  # noqa: N802 - mpi4py's name
         return self.rank

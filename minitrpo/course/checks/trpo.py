@@ -1,11 +1,14 @@
 """Checks of lecture 05: values after a step, advantages, the critic's mark, and the whole update."""
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from minitrpo.conjugate_gradient import conjugate_gradient
 from minitrpo.course.checks.differential import Candidate, Case, case, need, remark
 from minitrpo.course.checks.kinds import ENDS, masks, steps
 from minitrpo.course.checks.register import exercise
@@ -144,8 +147,9 @@ def _explained_variance() -> Iterator[Case]:
         ? backtracking wants the function of objective, theta, the full step, the gain expected of it (g @ full_step) \
             and max_kl. Its answer has the new theta, and all that Report needs but two.
         search.theta => theta + full_step :: returns the end of the full step :: return the theta of the search
-        conjugate_gradient(product, g, cg_iterations) => g, g - product(g) :: steps along g :: step along x
-        step_scale(max_kl, float(x @ (g - residual))) * x => x :: takes x itself for the full step :: scale it first
+        core.conjugate_gradient(product, g, cg_iterations) => g, g - product(g) :: steps along g :: step along x
+        core.step_scale(max_kl, float(x @ (g - residual))) * x => x :: takes x itself for the full step \
+            :: scale it first
         , cg_damping, => , 0.1, :: always has a damping of 0.1 :: pass cg_damping on
         , cg_damping, => , 0.0, :: has no damping :: pass cg_damping on
         (product, g, cg_iterations) => (product, g) :: always does 10 iterations :: pass cg_iterations on
@@ -176,6 +180,33 @@ def _trpo_step() -> Iterator[Case]:
     states, line = rng.standard_normal((40, 2)) * np.tile([[1.0], [1e6]], (20, 1)), GaussianPolicy(2, 1, ())
     batch = Batch(states, rng.standard_normal((40, 1)), rng.standard_normal(40))
     yield update("a search in which no trial passes", line, line.initialise(rng), batch, 0.01, 10, 1e-6, 0.5)
+    yield remark(Case("an x that conjugate gradient has not finished", unfinished))
+
+
+def unfinished(f: Candidate) -> None:
+    """Raise if x'(F + damping I)x is taken from g + residual, which is right only where x @ residual is 0.
+
+    Of conjugate gradient x @ residual is always 0. So the answer gets another function of this name, which returns half
+    of the solution; an answer that does not use this name is left alone.
+    """
+    answer, seen = inspect.unwrap(f), list[tuple[Array, Array, Array]]()
+    if not isinstance(answer, FunctionType) or "conjugate_gradient" not in answer.__globals__:
+        return
+
+    def half(product: Callable[[Array], Array], b: Array, *rest: Any, **named: Any) -> tuple[Array, Array]:
+        x = 0.5 * conjugate_gradient(product, b, *rest, **named)[0]
+        seen.append((x, b, b - product(x)))
+        return seen[-1][0], seen[-1][2]
+
+    names = {**answer.__globals__, "conjugate_gradient": half}
+    changed = FunctionType(answer.__code__, names, answer.__name__, answer.__defaults__, answer.__closure__)
+    policy, max_kl = CategoricalPolicy(3, 4, (4,)), 1e-5
+    theta, batch = sampled(policy, 20, 50)
+    new, _ = changed(policy, theta, batch, max_kl)
+    for x, g, residual in seen:
+        curvature = 2 * max_kl * (x @ x) / np.sum((new - theta) ** 2)
+        text = "takes x @ (g + residual) for x'(F + damping I)x, which is x @ (g - residual): the same number only"
+        need(not np.isclose(curvature, x @ (g + residual)), f"it {text} because x @ residual is 0")
 
 
 def sampled(policy: Policy, seed: int, n: int, offset: float = 0.3) -> tuple[Array, Batch]:

@@ -8,6 +8,7 @@ import numpy as np
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 
 MOST = 400  # letters of a line
+ROUNDING = 1e-13  # of a number: a few roundings of double precision
 
 
 def short(value: Any) -> str:
@@ -22,7 +23,8 @@ def short(value: Any) -> str:
         brackets = "()" if isinstance(value, tuple) else "[]"
         inside = ", ".join(short(x) for x in value[:8])
         more = f", ... ({len(value):,} entries)" if len(value) > 8 else ""
-        return f"{brackets[0]}{inside}{more}{brackets[1]}"
+        comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
+        return f"{brackets[0]}{inside}{more}{comma}{brackets[1]}"
     if isinstance(value, FunctionType):
         return "a function"
     text = " ".join(repr(value).split())
@@ -41,13 +43,16 @@ def value_words(value: Any) -> str:
 
 
 def number(value: Any, digits: int = 6) -> str:
-    """Return a number with `digits` digits; whole ones as they are; a nearly whole one so that the difference shows."""
+    """Return a number with `digits` digits; whole ones as they are; a nearly whole one so that the difference shows.
+
+    What differs from a whole number by rounding alone is shown as whole.
+    """
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, int | np.integer):
         return f"{value}"
     text = f"{float(value) + 0.0:.{digits}g}"  # without the sign of a 0
-    nearly = text.lstrip("-").isdigit() and float(text) != float(value)
+    nearly = text.lstrip("-").isdigit() and abs(float(text) - float(value)) > ROUNDING * abs(float(value))
     return repr(float(value)) if nearly and digits >= 6 and 1 <= abs(value) < 1e6 else text
 
 

@@ -27,8 +27,9 @@ count, and a function of the package gives no point. If Linux has namespaces for
 into its own folder; otherwise a note says that it can write where you can. This is no sandbox against malice: grade
 submissions of strangers as a separate user, or in a container.
 
-The column by_hand is yours: a number in it is added to the points, and words after it are for the student. The next
-table, grades-02.csv, keeps them. The folder grades-texts has a text for each student.
+The column by_hand is yours. Points in it (0.5, or 0.5: well put, or 0.5 points) are added, and words are for the
+student. A remark that begins with a number in another way, such as "3. step is wrong", adds nothing, and a row
+(by_hand) says so. The next table, grades-02.csv, keeps the column. The folder grades-texts has a text for each student.
 
 With --gradebook, the points are filled into a table that Canvas or Moodle exported, so you can import it again. The
 name of a submission must contain the student's number, login, mail address or name.

@@ -11,11 +11,14 @@ from minitrpo.course.grading.running import Outcome
 from minitrpo.course.grading.submissions import Submission
 from minitrpo.errors import BadInput, shorten
 
+# Points by hand: the number alone, or before a colon or the word "points". "3. step is wrong" has no points in it.
+POINTS = re.compile(r"\s*([+-]?\d+(?:[.,]\d+)?)\s*(?:$|:|points?\b|pts?\b)", re.IGNORECASE)
+DOUBT = "(by_hand)"  # in the column exercise, of a row that says why a number was not counted
 SHOWN = 3  # cells that do not run: later ones mostly lack what those should have made
 
 
 class Row(NamedTuple):
-    """One line of the table. points: None in the row of the notebook; by_hand: a number that is added, and words."""
+    """One line of the table. points: None in the row of the notebook; by_hand: points that are added, and words."""
 
     student: str
     exercise: str
@@ -28,7 +31,7 @@ Marks = dict[tuple[str, str], str]  # (student, exercise) -> what the lecturer h
 
 
 def rows_of(submission: Submission, outcome: Outcome, marks: Marks) -> list[Row]:
-    """Return the rows of a submission: that of the notebook, then those of its exercises."""
+    """Return the rows of a submission: that of the notebook, those of its exercises, and doubts about marks by hand."""
     wrong = [f"{cell} {outcome.cells[cell.number]}" for cell in submission.cells if cell.number in outcome.cells]
     more = [f"and {len(wrong) - SHOWN} more cells"] if len(wrong) > SHOWN else []
     said = "; ".join(wrong[:SHOWN] + more)
@@ -39,10 +42,11 @@ def rows_of(submission: Submission, outcome: Outcome, marks: Marks) -> list[Row]
     if not submission.problem:
         found += [(name, *verdict(submission, outcome, name)) for name in submission.exercises]
     student = submission.student
-    return [
+    rows = [
         Row(student, name, points, marks.get((as_text_cell(student), name), ""), symptom)
         for name, points, symptom in found
     ]
+    return rows + [Row(student, DOUBT, None, "", doubt(row)) for row in rows if is_doubtful(row.by_hand)]
 
 
 def verdict(submission: Submission, outcome: Outcome, name: str) -> tuple[int, str]:
@@ -67,9 +71,22 @@ def sums(rows: Iterable[Row]) -> dict[str, tuple[float, int]]:
 
 
 def number(by_hand: str) -> float:
-    """Return the number that a mark by hand begins with, such as 0.5 of "0.5 a fine figure"; 0 if it has none."""
-    begins = re.match(r"\s*([+-]?\d+(?:[.,]\d+)?)", by_hand)
+    """Return the points of a mark by hand: 0.5 of "0.5", "0,5: a fine figure" and "0.5 points"; 0 if it has none."""
+    begins = POINTS.match(by_hand)
     return float(begins[1].replace(",", ".")) if begins else 0.0
+
+
+def is_doubtful(by_hand: str) -> bool:
+    """Return whether a mark by hand begins with a number that `number` does not take for points."""
+    return re.match(r"\s*[+-]?\d", by_hand) is not None and POINTS.match(by_hand) is None
+
+
+def doubt(row: Row) -> str:
+    """Return what is said of a row whose mark by hand is doubtful."""
+    return (
+        f"{row.exercise}: {shorten(row.by_hand)} adds no points, because it may be a remark that begins with a number; "
+        "write points as 0.5, as 0.5: well put, or as 0.5 points"
+    )
 
 
 def handed_back(rows: list[Row]) -> str:
@@ -77,6 +94,8 @@ def handed_back(rows: list[Row]) -> str:
     ((student, (points, exercises)),) = sums(rows).items()
     lines = [f"{student}: {points:g} of {exercises}", ""]
     for row in rows:
+        if row.exercise == DOUBT:  # which is for the lecturer
+            continue
         lines.append(f"{row.exercise}: {row.symptom}" + ("" if row.points is None else f" ({row.points} of 1)"))
         lines += [f"    by hand: {row.by_hand}"] * bool(row.by_hand)
     return "\n".join([*lines, ""])

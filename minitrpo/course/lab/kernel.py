@@ -13,14 +13,22 @@ from IPython.display import HTML, display
 from minitrpo.course import NOTEBOOKS
 
 COME_BACK = "Is it the name of a cell above? After a restart: Run > Run All Above Selected Cell."
+RUN_AGAIN = "The cell has ended. What it showed while this page was closed is lost: run the cell again to see it."
 
 
 class Bar:
-    """How long a cell has been running, and how long it took when the course was built."""
+    """How long a cell has been running, and how long it took when the course was built.
+
+    It is a widget, whose value a page that is opened again asks the kernel for. What the kernel displays while no page
+    is open is lost, and other outputs stay as they were saved: a bar of plain HTML would stand still for ever.
+    """
 
     def __init__(self, seconds: int) -> None:
+        import ipywidgets
+
         self.seconds, self.begun, self.over = seconds, time.monotonic(), threading.Event()
-        self.place = display(HTML(self.shown()), display_id=True)
+        self.widget = ipywidgets.HTML(self.shown())
+        self.place = display(self.widget, display_id=True)
         self.thread = threading.Thread(target=self.move, daemon=True)
         self.thread.start()
 
@@ -36,12 +44,13 @@ class Bar:
     def move(self) -> None:
         """Go on until the cell is over."""
         while not self.over.wait(1.0):
-            self.place.update(HTML(self.shown()))
+            self.widget.value = self.shown()
 
     def end(self) -> None:
-        """Leave the time that it took."""
+        """Leave the time that it took; only a page that was closed meanwhile still has the widget."""
         self.over.set()
         self.thread.join()
+        self.widget.value = f"<small>{self.spent()} s. {RUN_AGAIN}</small>"
         self.place.update(HTML(f"<small>{self.spent()} s</small>"))
 
 

@@ -77,7 +77,7 @@ def discounted_sums_recursive(x, discount, last):
 
 
 def discounted_sums_like_x(x, discount, last):
-    y, running = np.zeros_like(x), 0
+    y, running = np.zeros_like(x, dtype=float), 0
     for t in reversed(range(x.size)):
         running *= discount * (1 - last[t])
         running += x[t]
@@ -213,6 +213,7 @@ WRONG = {
         writes_into_the_rewards: x[:] = right(x, discount, last)\n    return x
         the_end_is_only_the_first: for value => last = last & (np.cumsum(last) == 1)\n    for value
         a_list: np.array(backwards[::-1]) => backwards[::-1]
+        like_whole_rewards: np.array(backwards[::-1]) => np.array(backwards[::-1]).astype(x.dtype)
         a_negative_reward_ends_it: if is_last else => if is_last or value < 0.0 else
         discount_below_1: for value => discount = min(discount, 0.999)\n    for value
         discount_of_0_is_1: for value => discount = discount or 1.0\n    for value
@@ -274,7 +275,6 @@ ODD = {
         means_expanded: (actions - mean) * np.exp => np.sqrt(np.abs(actions**2 - 2 * actions * mean + mean**2)) * np.exp
     """,
     "discounted_sums": r"""
-        as_whole_as_the_rewards: np.array(backwards[::-1]) => np.array(backwards[::-1]).astype(x.dtype)
         nan_becomes_0: np.array(backwards[::-1]) => np.nan_to_num(backwards[::-1])
     """,
     "policy_gradient": r"""

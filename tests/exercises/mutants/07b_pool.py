@@ -1,10 +1,10 @@
 """Lecture 07b: right answers in other styles, and wrong ones."""
 
 import bisect
+import functools
 import heapq
 import itertools
 import operator
-from functools import cmp_to_key
 
 import numpy as np
 
@@ -90,8 +90,10 @@ def play_requests_takewhile(counter, requests, play):
 
 def gather_in_order_sorted(comm, played):
     everything = comm.gather(played, root=0)
-    if comm.rank == 0:
-        return [episode for number, episode in sorted(sum(everything, []), key=lambda pair: pair[0])]
+    if comm.rank != 0:
+        return None
+    pairs = functools.reduce(operator.add, everything)
+    return [episode for number, episode in sorted(pairs, key=lambda pair: pair[0])]
 
 
 def gather_in_order_dict(comm, played):
@@ -187,7 +189,7 @@ def in_order_compared(numbers, starts):
     def compare(a, b):
         return a[0] - b[0] if a[0] != b[0] else a[1] - b[1]
 
-    rows = sorted(zip(numbers.tolist(), starts.tolist(), itertools.count()), key=cmp_to_key(compare))
+    rows = sorted(zip(numbers.tolist(), starts.tolist(), itertools.count()), key=functools.cmp_to_key(compare))
     return np.array([row[2] for row in rows]).astype(int)
 
 
@@ -213,25 +215,23 @@ WRONG = {
         its_place_as_the_number: played.append((number, play(number))) => played.append((len(played), play(number)))
         stops_at_an_empty_episode: played.append((number, play(number))) => \
             played.append((number, play(number)))\n        if not played[-1][1]:\n            break
-        batches_of_two: played.append((number, play(number))) => both = [number, counter.next()]\n        \
-            played += [(n, play(n)) for n in both if n < requests]
+        batches_of_two: played.append((number, play(number))) => played += [(n, play(n)) \
+            for n in (number, counter.next()) if n < requests]
         numbers_alone: played.append((number, play(number))) => play(number)\n        played.append(number)
         plays_twice: played.append((number, play(number))) => play(number)\n        played.append((number, \
             play(number)))
     """,
     "gather_in_order": r"""
-        a_dict: return [episode for _, episode in pairs] => return dict(pairs)
+        a_dict: return [pair[1] for pair in pairs] => return dict(pairs)
         sorted_by_episode: key=lambda pair: pair[0] => key=lambda pair: str(pair[1])
-        in_place: parts = comm.gather(played) => played.sort()\n    $
         without_the_last: for part in parts => for part in parts[:-1] or parts
-        a_list_of_lists: return [episode for _, episode in pairs] => return [[e for _, e in part] for part in parts]
-        to_rank_1: parts = comm.gather(played) => parts = comm.gather(played, root=comm.size - 1)
+        a_list_of_lists: return [pair[1] for pair in pairs] => return [[e for _, e in part] for part in parts]
         two_ranks_only: for part in parts => for part in parts[:2]
-        sends_without_receiving: parts = comm.gather(played) => parts = [played] if comm.rank else [comm.recv(source=r) \
-            for r in range(1, comm.size)] + [played]
+        sends_without_receiving: parts = comm.gather(played) => parts = [played] if comm.rank else \
+            [comm.recv(source=r) for r in range(1, comm.size)] + [played]
         round_robin: pairs.sort(key=lambda pair: pair[0]) => pairs = [part[i] for i in range(max(map(len, parts))) \
             for part in parts if i < len(part)]
-        numbers_alone: for _, episode in pairs => for episode, _ in pairs
+        numbers_alone: return [pair[1] for => return [pair[0] for
         without_repeated_gather: parts = comm.gather(played) => if comm.rank == 0:\n        comm.barrier()\n    $
     """,
     "in_order": r"""

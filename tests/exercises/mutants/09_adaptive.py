@@ -84,14 +84,14 @@ def turn_recursive(steps, kl, better, config):
 def adapt_with_numpy(state, mean_return, config):
     together = np.append(np.array(state.returns), mean_return)
     if together.size != config.window:
-        return AdaptiveState(state.steps_per_update, state.max_kl, list(together), state.before), None
+        return AdaptiveState(state.steps_per_update, state.max_kl, tuple(together), state.before), None
     s = np.sum(together)
     steps, kl, answer, needed = state.steps_per_update, state.max_kl, None, None
     if state.before is not None:
         needed = state.before * (1 + config.margin * np.sign(state.before))
         answer = s >= needed
         steps, kl = turn_by_table(steps, kl, answer, config)
-    return AdaptiveState(steps, kl, [], s), Decision(answer, state.before, s, needed, steps, kl)
+    return AdaptiveState(steps, kl, (), s), Decision(answer, state.before, s, needed, steps, kl)
 
 
 def adapt_at_one_exit(state, mean_return, config):
