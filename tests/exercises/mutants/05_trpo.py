@@ -201,7 +201,7 @@ RIGHT = {
         root_of_its_own: core.step_scale(max_kl, float(x @ (g - residual))) => \
             np.sqrt(2 * max_kl / (x @ (g - residual)))
         gain_first: core.step_scale(max_kl, float(x @ (g - residual))) * x => \
-            (scale := step_scale(max_kl, x @ (g - residual))) * x && float(g @ full_step) => scale * (x @ g)
+            (scale := core.step_scale(max_kl, x @ (g - residual))) * x && float(g @ full_step) => scale * (x @ g)
         damping_by_hand: product = => undamped = && cg_damping, fisher_fraction) => \
             0.0, fisher_fraction)\n    product = lambda v: undamped(v) + cg_damping * v
         defensive: g = surrogate_gradient => theta = np.array(theta, dtype=float)\n    g = surrogate_gradient && \
@@ -272,7 +272,7 @@ WRONG = {
             theta, Batch(batch.observations[some], batch.actions[some], batch.advantages[some]))
         kl_the_other_way_round: search = core.backtracking(evaluate => old, seen = policy.distribution(theta, \
             batch.observations), batch.observations\n    other = lambda t: (evaluate(t)[0], float(mean_kl(policy, \
-            policy.distribution(t, seen), old)))\n    search = backtracking(other
+            policy.distribution(t, seen), old)))\n    search = core.backtracking(other
         surrogate_for_its_gain: (evaluate => (lambda t: (evaluate(t)[0] + float(np.mean(batch.advantages)), \
             evaluate(t)[1])
         gradient_of_the_first_block: g = surrogate_gradient(policy, theta, batch) => rows = slice(1280)\n    g = \
