@@ -23,8 +23,8 @@ from minitrpo.parallel.episode_pool import play_requests
         return [(number, play(number)) for number in range(requests)] :: plays every request, without the counter \
             :: play those whose numbers it draws
         numbers = [0]\n    while numbers[-1] < requests:\n        numbers += [counter.next()]\n    return \
-            [(number, play(number)) for number in numbers[1:-1]] :: draws all its numbers before it plays, so the first \
-            rank takes every request :: draw one, and play it
+            [(number, play(number)) for number in numbers[1:-1]] :: draws all its numbers before it plays, so the \
+            first rank takes every request :: draw one, and play it
         played.append((number, play(number))) => following = counter.next()\n        played.append((number, \
             play(number)))\n        number = following\n        continue :: draws the next number before it has played \
             this one :: draw when it is free
