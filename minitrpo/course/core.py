@@ -8,7 +8,6 @@ import tempfile
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,17 +72,16 @@ def your_core(folder: Path | str = ".") -> Path | None:
         answers = collected(Path(folder), lines.append)
     except BadInput:
         answers = []
-    if answers:
-        print("\n".join(lines))
-    else:
+    if not answers:
         print("No function in this folder passes its check yet, so the package's functions train.")
         return None
+    print("\n".join(lines))
     core = Path(tempfile.mkdtemp(prefix="minitrpo-core-"))
     (core / "core.py").write_text(text_of(answers), "utf-8")
     return core
 
 
-def collected(folder: Path, say: Callable[[str], None] = partial(print, flush=True)) -> list[Answer]:
+def collected(folder: Path, say: Callable[[str], None] = print) -> list[Answer]:
     """Return the functions of a folder's notebooks that pass their checks, alone and together.
 
     Args:
