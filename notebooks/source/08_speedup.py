@@ -283,7 +283,7 @@ def draw_speedups():
         for some, style, label in zip(many, ("-", ":"), (bound, "the same, predicted for more cores")):
             axis.plot(some, some, style, color=GREY)
             axis.plot(some, mine.amdahl(serial, some), style, color=ORANGE, label=label)
-        axis.text(2.4, 2.7, "ideal", color=GREY)
+        axis.text(4.4, 3.9, "ideal", color=GREY)
         for phase, color, name, dodge in (
             ("rollout_s", BLUE, "collecting", -0.04),
             ("iteration_s", PURPLE, "the whole update", 0.04),
@@ -681,7 +681,7 @@ def draw_typed():
     mark_crowded(right, 1, own_ranks[-1], cores())
     right.set(xlabel="ranks", ylabel="speed-up of an update", xlim=(0.8, own_ranks[-1] + 0.7), xticks=own_ranks)
     right.set(ylim=(0, own_ranks[-1] + 0.5), title="your speed-up, and the recorded one")
-    right.legend(loc="upper left", fontsize=8)
+    right.legend(loc="lower right", fontsize=8)
     plt.show()
     for rank, spans in enumerate(trace):
         parts = seconds_per_phase([span for span in spans if begin <= span[1] < end])

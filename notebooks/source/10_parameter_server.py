@@ -130,7 +130,7 @@ print(
 
 # %% [markdown]
 # Up to rounding, **adding gradients is the same as gathering samples.** The package sends one row per *episode* and adds
-# the rows in a fixed order. Then any number of ranks gives the same bits, as in lecture 07:
+# the rows in a fixed order. Then any number of ranks gives the same bits, as in lecture 07b:
 
 # %%
 JOB = ("--algorithm", "policy-gradient", "--env", "CartPole-v1", "--total-steps", 6000, "--steps-per-update", 1000)
