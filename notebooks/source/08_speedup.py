@@ -278,7 +278,8 @@ def draw_speedups():
         (our_ranks, recorded_seconds, recorded_rounds, our_fraction, our_cores, "recorded"),
     )
     for axis, (numbers, seconds_of, rounds_of, serial, owned, where) in zip(axes, cases):
-        many = np.linspace(1, owned, 100), np.linspace(owned, max(8, owned), 100)
+        top = max(8, owned, numbers[-1])
+        many = np.linspace(1, owned, 100), np.linspace(owned, top, 100)
         bound = f"at most, by Amdahl's law (serial fraction {serial:.2f})"
         for some, style, label in zip(many, ("-", ":"), (bound, "the same, predicted for more cores")):
             axis.plot(some, some, style, color=GREY)
@@ -295,7 +296,8 @@ def draw_speedups():
             axis.errorbar(place, s, bars, fmt="o", capsize=5, color=color, label=f"measured: {name}")
         mark_crowded(axis, 1, numbers[-1], owned)
         title = f"{where}: measured on {owned} core{'s' * (owned > 1)}, dotted: predicted"
-        axis.set(xlabel="ranks", ylabel="speed-up", xticks=(1, 2, 4, 8), ylim=(0, 6), title=title)
+        axis.set(xlabel="ranks", ylabel="speed-up", xticks=[2**k for k in range(top.bit_length())], title=title)
+        axis.set_ylim(0, 0.75 * top)
         axis.legend(loc="upper left")
         axis.grid(alpha=0.3)
     plt.tight_layout()
