@@ -140,7 +140,8 @@ TABLES = {"07_times": collecting, "08_speedup": updates, "08_spinning": spinning
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Record seconds that lectures show.")
-    parser.add_argument("names", nargs="*", choices=[*TABLES, []], metavar="NAME", help=f"of {', '.join(TABLES)}; all if none is named")
+    names = ", ".join(TABLES)
+    parser.add_argument("names", nargs="*", choices=[*TABLES, []], metavar="NAME", help=f"{names}; default: all")
     parser.add_argument("--ranks", default=RANKS, type=ranks_of, help="of 08_speedup, such as 1,2,4,8,16")
     arguments = parser.parse_args()
     for table in arguments.names or TABLES:

@@ -479,7 +479,7 @@ print("mean return:", *own.columns()["mean_return"].round(0))
 # ```
 #
 # The first one writes `my/core.py`, a module that you can read and change, and says of each function whether it is used or why not.
-# The first lines of the run repeat which functions are yours. If one of them raises an exception, the message names the
+# A note at the beginning of the run repeats which functions are yours. If one of them raises an exception, the message names the
 # function, its lecture and its line. In lecture 08 your functions train on several ranks.
 #
 # ## Quiz

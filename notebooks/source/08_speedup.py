@@ -710,7 +710,7 @@ reveal(guess_typed, draw_typed)
 # ```
 #
 # The first command collects the functions of your saved notebooks that pass their checks into the file `my/core.py`. The second
-# command trains with them, and its first lines say which functions are yours. The next cell does both, and measures the
+# command trains with them, and a note at the beginning of the run says which functions are yours. The next cell does both, and measures the
 # speed-up of *your* program. (Your functions are mostly the taught ones, which differentiate by autograd, so an update takes longer
 # than with the formulas by hand.)
 

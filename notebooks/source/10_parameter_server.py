@@ -28,7 +28,7 @@
 # | `judged` | `minitrpo/algorithms/off_policy/gorila.py` | Nair et al. 2015: Gorila |
 # | lost updates | `minitrpo/parallel/shared_window.py` | Niu et al. 2011: Hogwild |
 #
-# *90 minutes in class with the exercises; the notebook runs in half a minute. You need lectures 01, 07 and 08.*
+# *90 minutes in class with the exercises; the notebook runs in half a minute. You need lectures 01, 07b and 08.*
 
 # %%
 import json
