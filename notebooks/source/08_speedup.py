@@ -531,11 +531,9 @@ draw_weak()
 # (lecture 07a), and add the same parts in the same order. `train.py` does so by default.
 
 # %%
-say_if_busy()  # three runs, some ten seconds
-job = ("--preset", "episodes", "--env", "Reacher-v5", "--steps-per-update", STEPS, "--trace")
-job = (*job, "--total-steps", STEPS * 3)
+say_if_busy()
+job = ("--preset", "episodes", "--steps-per-update", STEPS // 2, "--total-steps", 3 * STEPS // 2, "--trace")
 schemes = {"rank 0 learns alone": (), "both learn": ("--learner", "sharded")}
-alone_s = train(1, *job).columns()["iteration_s"][1:]
 schemes = {title: train(2, *job, *options) for title, options in schemes.items()}
 traces = {title: read_chrome_trace(run.path / "trace.json") for title, run in schemes.items()}
 
@@ -572,9 +570,10 @@ def then_line(scheme):
 
 
 print("theta sha256:", *(sha256(run.load_checkpoint()["theta"])[:12] for run in schemes.values()))
-gains = [speedup(alone_s, run.columns()["iteration_s"][1:]) for run in schemes.values()]
-print("speed-up on 2 ranks here, rank 0 learns alone and both learn:", ", ".join(f"{gain:.2f}" for gain in gains))
-print(f"{RECORDED}: {then_line('root learns')}, {then_line('both learn')}")
+alone_s, both_s = (run.columns()["iteration_s"][1:] for run in schemes.values())
+print(f"here, with two updates of each: an update is {speedup(alone_s, both_s):.2f} times as fast if both learn")
+print(f"{RECORDED}, speed-up on 2 ranks: {then_line('root learns')} if rank 0 learns", end=", ")
+print(f"{then_line('both learn')} if both learn")
 for name, collecting_s, learning_s in (
     ("Frans & Hafner, 2016", rollout[0], learning[0]),
     ("the recorded run", ours[0], our_learning[0]),
@@ -613,8 +612,8 @@ guess_typed = 1.8  # speed-up of the whole update on 2 ranks, with the default s
 # Now measure it on 1, 2, ... ranks, up to the cores of your machine. In the terminal type
 #
 # ```sh
-# ./run mpiexec -n 1 python mpi_scripts/train.py --steps-per-update 20000 --total-steps 60000 --trace --out runs/one
-# ./run mpiexec -n 2 python mpi_scripts/train.py --steps-per-update 20000 --total-steps 60000 --trace --out runs/two
+# ./run mpiexec -n 1 python mpi_scripts/train.py --steps-per-update 10000 --total-steps 30000 --trace --out runs/one
+# ./run mpiexec -n 2 python mpi_scripts/train.py --steps-per-update 10000 --total-steps 30000 --trace --out runs/two
 # ```
 #
 # and so on. Each run folder has `metrics.csv`, in which the column `iteration_s` is the time of an update, and `trace.json`, which
@@ -622,7 +621,7 @@ guess_typed = 1.8  # speed-up of the whole update on 2 ranks, with the default s
 # next cell starts the same commands from the notebook.
 
 # %%
-TYPED = ("--steps-per-update", STEPS, "--total-steps", STEPS * 3, "--trace")
+TYPED = ("--steps-per-update", STEPS // 2, "--total-steps", 3 * STEPS // 2, "--trace")
 own_ranks = sorted({1, 2, *(2**k for k in range(4) if 2**k <= cores())})
 say_if_busy()
 typed = {ranks: train(ranks, *TYPED, "--oversubscribe") for ranks in own_ranks}
