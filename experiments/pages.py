@@ -1,10 +1,13 @@
 """Pages that show recorded numbers, which the program writes: tables, and single numbers within sentences.
 
 A table stands between <!-- name --> and <!-- /name -->, lines of their own. A number within a sentence stands between
-<!-- =NAME --> and <!-- = -->, which a reader of the page does not see; `experiments.numbers` says what it is.
+<!-- =NAME --> and <!-- = -->, which a reader of the page does not see; `experiments.numbers` says what it is. After a
+backtick the mark is code, of a page that explains it.
 """
 
 import re
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from experiments import growth, pictures, rules
@@ -13,10 +16,24 @@ from experiments.numbers import NUMBERS
 from experiments.registry import BLOCKS
 from minitrpo.course.scaling.command import recorded
 from minitrpo.course.scaling.predict import draw
+from minitrpo.errors import BadInput
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "experiments").glob("*.md"))]
-NUMBER = re.compile(r"(<!-- =([\w.-]+) -->).*?(<!-- = -->)")
+NUMBER = re.compile(r"(?<!`)(<!-- =([\w.-]+) -->).*?(<!-- = -->)")
+
+
+@cache
+def computed(make: Callable[[], str]) -> str:
+    """Return what a block or a number is; several pages may show it."""
+    return make()
+
+
+def number(name: str) -> str:
+    """Return the text of a number; BadInput if there is none of this name."""
+    if name not in NUMBERS:
+        raise BadInput(f"a page asks for the number {name}, which experiments/numbers does not have")
+    return computed(NUMBERS[name])
 
 
 def filled(text: str) -> str:
@@ -24,9 +41,8 @@ def filled(text: str) -> str:
     for name, block in BLOCKS.items():
         between = re.compile(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         if between.search(text):
-            content = block()
-            text = between.sub(lambda match, content=content: f"{match[1]}{content}\n{match[2]}", text)
-    return NUMBER.sub(lambda match: f"{match[1]}{NUMBERS[match[2]]()}{match[3]}", text)
+            text = between.sub(lambda match, block=block: f"{match[1]}{computed(block)}\n{match[2]}", text)
+    return NUMBER.sub(lambda match: f"{match[1]}{number(match[2])}{match[3]}", text)
 
 
 def write() -> list[Path]:

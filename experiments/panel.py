@@ -16,14 +16,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from experiments import returns
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
 from experiments.panel_environments import CHOOSING, HALVES, HELD_OUT, TASKS
 from experiments.pictures import GREY, axes_of, legend
 from experiments.rules import improvement
-from experiments.tables import Run, curve
+from experiments.tables import Run, curve, written
 from experiments.tables import markdown as table
-from minitrpo.course.seeds import corrected
-from minitrpo.course.statistics import LEVEL, Interval, difference_interval, iqm
+from minitrpo.course.statistics import Interval, difference_interval, iqm
 from minitrpo.parallel.launcher import cores
 from minitrpo.policies import Array
 from minitrpo.reports.plots import BLUE, ORANGE
@@ -31,6 +31,8 @@ from minitrpo.supervision.jobs import flags
 
 RANDOM, OURS, TRPO, PPO = "random", "minitrpo", "sb3-contrib TRPO", "stable-baselines3 PPO"
 PEERS = (TRPO, PPO)
+SYSTEMS = (OURS, *PEERS)
+NORMALISED = "sb3-contrib TRPO, normalised"  # with VecNormalize, of observations and rewards
 BEFORE: dict[str, Any] = {"steps_per_update": 2_048, "gae_lambda": 0.97, "initial_log_std": 0.0}
 IDEAS: dict[str, dict[str, Any]] = {  # what differs from the default
     "2,048 steps an update": {"steps_per_update": 2_048},
@@ -47,8 +49,12 @@ ACTORS = ("batch-ppo", "a2c", "actor-critic", "policy-gradient")
 PARTS, LAST = 50, 5  # of a curve; those at its end
 FEWEST, ENOUGH = 10, 20_000  # episodes and steps of the random policy
 CHANCE, DRAWS = 4.0, 2_000  # standard errors of the random policy's mean; of the bootstrap
+BORDER = 0.1  # of the scale: who ends below it has not learned a task well enough for seconds to be compared
 NAMES = {task.env: task.name for task in TASKS.values()}
 HELD, CHOSEN = ([task.env for task in TASKS.values() if HALVES[task.name] == half] for half in (HELD_OUT, CHOOSING))
+IN_UNITS = [task.env for task in TASKS.values() if task.env in HELD and task.only_units]
+NORMALISED_SEEDS = dict.fromkeys(IN_UNITS, 1)  # on the other tasks it has not been run
+NOT_IN_UNITS = [env for env in HELD if env not in IN_UNITS]
 Scores = dict[str, dict[str, Array]]  # of a system, on a task: one per seed
 
 
@@ -77,13 +83,16 @@ def of_peer(system: str, env: str, steps: int, seed: int, threads: int = 1) -> t
     import torch
     from sb3_contrib import TRPO as SB3TRPO
     from stable_baselines3 import PPO as SB3PPO
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import VecNormalize
 
     torch.set_num_threads(threads)
-    model: Any = {TRPO: SB3TRPO, PPO: SB3PPO}[system]("MlpPolicy", env, seed=seed, device="cpu")
+    where = VecNormalize(make_vec_env(env, seed=seed)) if system == NORMALISED else env
+    model: Any = (SB3PPO if system == PPO else SB3TRPO)("MlpPolicy", where, seed=seed, device="cpu")
     model.learn(1)
     begin, first = time.perf_counter(), model.num_timesteps
     model.learn(steps - first, reset_num_timesteps=False)
-    rate, monitor = (model.num_timesteps - first) / (time.perf_counter() - begin), model.env.envs[0]
+    rate, monitor = (model.num_timesteps - first) / (time.perf_counter() - begin), model.env.unwrapped.envs[0]
     ends, returns = np.cumsum(monitor.get_episode_lengths()), monitor.get_episode_rewards()
     return [(*episode, 1) for episode in zip(ends.tolist(), returns, strict=True)], rate
 
@@ -110,7 +119,7 @@ def measure(job: Job, ranks: int, folder: Path) -> Measured:
     system, env = job.arm[:2]
     if system == RANDOM:
         return alone(at_random, env, job.seed), {}
-    if system in PEERS:
+    if system in (*PEERS, NORMALISED):
         return {}, {"curves": parts(alone(of_peer, system, env, job.steps, job.seed)[0], job.steps)}
     out, theta = train(job, ranks, folder)
     columns = out.columns()
@@ -137,16 +146,16 @@ def learned(runs: Runs, env: str, name: str) -> bool:
     return bool(mean - chance["mean"] > CHANCE * chance["deviation"] / chance["episodes"] ** 0.5)
 
 
-def scores(runs: Runs, envs: list[str], systems: Sequence[str], last: int = PARTS) -> Scores:
+def scores(runs: Runs, envs: list[str], systems: Sequence[str], last: int = PARTS, scale: Sequence[str] = ()) -> Scores:
     """Return the scores of these systems on the tasks that all have run, and that one of them has learned.
 
-    last: parts of a curve.
+    last: parts of a curve. scale: the systems whose best end has a score of 1, if these are not all of them.
     """
     found: Scores = {name: {} for name in systems}
     for env in (env for env in envs if all((name, env) in runs for name in (RANDOM, *systems))):
         if any(learned(runs, env, name) for name in systems):
             low = runs[RANDOM, env][0]["mean"]
-            best = max(score(run, LAST) for name in systems for run in runs[name, env])
+            best = max(score(run, LAST) for name in scale or systems for run in runs[name, env])
             for name in systems:
                 found[name][env] = (np.array([score(run, last) for run in runs[name, env]]) - low) / (best - low)
     return found
@@ -154,10 +163,12 @@ def scores(runs: Runs, envs: list[str], systems: Sequence[str], last: int = PART
 
 def middle(one: dict[str, Array]) -> Interval:
     """Return the interquartile mean of a system's scores, with its interval over tasks and, in each, seeds."""
-    rng, each = np.random.default_rng(0), list(one.values())
-    drawn = [[rng.choice(each[n], len(each[n])) for n in rng.integers(len(each), size=len(each))] for _ in range(DRAWS)]
-    found, *others = [float(iqm(np.concatenate(some))) for some in (each, *drawn)]
-    return Interval(found, *np.percentile(others, [2.5, 97.5]).tolist())
+    rng, counts = np.random.default_rng(0), np.array([len(scores_of) for scores_of in one.values()])
+    values = np.array([np.resize(scores_of, counts.max()) for scores_of in one.values()])
+    tasks = rng.integers(len(values), size=(DRAWS, len(values), 1))
+    seeds = rng.integers(counts[tasks], size=(DRAWS, *values.shape))
+    drawn = iqm(values[tasks, seeds].reshape(DRAWS, -1))
+    return Interval(float(iqm(np.concatenate([*one.values()]))), *np.percentile(drawn, [2.5, 97.5]).tolist())
 
 
 def above(one: dict[str, Array], other: dict[str, Array]) -> Interval:
@@ -170,38 +181,57 @@ def apart(ours: dict[str, Array], others: dict[str, dict[str, Array]]) -> dict[t
 
     All are asked at once (Holm).
     """
-    from scipy.stats import ttest_ind
-
-    pairs = [(ours[env], others[peer][env]) for peer in others for env in ours]
-    chances = np.nan_to_num([ttest_ind(*pair, equal_var=False).pvalue for pair in pairs], nan=1.0)
-    found = zip(
-        map(difference_interval, *zip(*pairs, strict=True)), (corrected(chances) < 1 - LEVEL).tolist(), strict=True
-    )
-    return dict(zip(((peer, env) for peer in others for env in ours), found, strict=True))
+    questions = [(peer, env) for peer in others for env in ours]
+    return dict(zip(questions, returns.apart([(ours[env], others[peer][env]) for peer, env in questions]), strict=True))
 
 
 # --- what they say
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
-    """Return the table of the held-out half: systems over all tasks, and each task."""
-    systems, lines, rows = (OURS, *PEERS), [], []
-    areas, ends = (scores(runs, HELD, systems, last) for last in (PARTS, LAST))
+    """Return the tables of the held-out half: systems over the tasks that change more than a unit, and each task."""
+    lines, rows = [], []
+    areas, ends = (scores(runs, HELD, SYSTEMS, last) for last in (PARTS, LAST))
     if not areas[OURS]:
         return "no run got away from the random policy"
-    for what, each in (("area", areas), ("end", ends)):
-        for name in systems:
-            chances = ["-" if name == peer else f"{above(each[name], each[peer]):.2f}" for peer in PEERS]
-            lines.append((f"{what}, {name}", f"{middle(each[name]):.2f}", *chances))
+    for what, scored in (("area", areas), ("end", ends)):
+        others = without_units(scored)
+        for name in SYSTEMS:
+            chances = ["-" if name == peer else f"{above(others[name], others[peer]):.2f}" for peer in PEERS]
+            lines.append((f"{what}, {name}", f"{middle(others[name]):.2f}", *chances))
     differences = apart(areas[OURS], {peer: areas[peer] for peer in PEERS})
-    for env in areas[OURS]:
-        cells = [f"{areas[name][env].mean():.2f}, {ends[name][env].mean():.2f}" for name in systems]
+    for env in sorted(areas[OURS], key=IN_UNITS.__contains__):
+        cells = [f"{areas[name][env].mean():.2f}, {ends[name][env].mean():.2f}" for name in SYSTEMS]
         for found, beyond in (differences[peer, env] for peer in PEERS):
             cells.append(f"**{found:.2f}**" if beyond else f"{found:.2f}")
         rows.append((f"{NAMES[env]} ({TASKS[NAMES[env]].kind})", f"{STEPS[env]:,}", *cells))
-    header = ("score, system", "interquartile mean, 95 % interval", *(f"probably above {peer}" for peer in PEERS))
-    heads = ("task: area, end", "steps", *systems, *(f"area minus that of {peer}" for peer in PEERS))
-    return f"{table(header, lines)}\n\n{table(heads, rows)}{unlearned(runs, HELD, areas[OURS])}"
+    count = len(without_units(areas)[OURS])
+    header = (f"score on {count} tasks, system", "interquartile mean, 95 % interval")
+    heads = ("task: area, end", "steps", *SYSTEMS, *(f"area minus that of {peer}" for peer in PEERS))
+    text = table((*header, *(f"probably above {peer}" for peer in PEERS)), lines)
+    return f"{text}\n\n{table(heads, rows)}{unlearned(runs, HELD, areas[OURS])}"
+
+
+def without_units(found: Scores) -> Scores:
+    """Return the scores on the tasks that change more than a unit."""
+    return {name: {env: one for env, one in some.items() if env not in IN_UNITS} for name, some in found.items()}
+
+
+def report_normalised() -> str:
+    """Return the table of sb3-contrib's TRPO with VecNormalize, on the tasks on which it has run.
+
+    The scale is that of the other systems, so that a score may be above 1.
+    """
+    runs, rows = EXPERIMENT.runs(), []
+    systems = (OURS, TRPO, NORMALISED)
+    areas, ends = (scores(runs, HELD, (*SYSTEMS, NORMALISED), last, SYSTEMS) for last in (PARTS, LAST))
+    for env in sorted(areas[OURS], key=IN_UNITS.__contains__, reverse=True):
+        cells = [f"{areas[name][env].mean():.2f}, {ends[name][env].mean():.2f}" for name in systems]
+        seeds = f"{len(runs[NORMALISED, env])}"
+        difference = difference_interval(areas[OURS][env], areas[NORMALISED][env])
+        rows.append((NAMES[env], seeds, *cells, written(difference, ".2f")))
+    header = ("task: area, end", "seeds of the last", *systems)
+    return table((*header, f"area of {OURS} minus that of the last"), rows)
 
 
 def unlearned(runs: Runs, envs: list[str], known: Collection[str]) -> str:
@@ -244,31 +274,54 @@ def reached(runs: list[Run], target: float) -> float:
     return float(there[0]) if len(there) else np.inf
 
 
+def counts(panel: Runs, env: str, peer: str) -> bool:
+    """Return whether a peer has learned a task well enough to be compared by the clock.
+
+    It got away from the random policy by more than chance explains, and its end is at least BORDER of the scale.
+    """
+    [chance] = panel[RANDOM, env]
+    best = max(score(run, LAST) for name in SYSTEMS for run in panel[name, env])
+    end = np.mean([score(run, LAST) for run in panel[peer, env]])
+    return learned(panel, env, peer) and bool(end - chance["mean"] >= BORDER * (best - chance["mean"]))
+
+
+def rate_of(runs: Runs, name: str, env: str) -> float:
+    """Return the steps a second of a system on a task."""
+    return float(np.median([run["rate"] for run in runs[name, env]]))
+
+
+def sooner(runs: Runs, panel: Runs, env: str, peer: str) -> float:
+    """Return how many times sooner ours reaches what a peer has in the end; 0 if it never does."""
+    target = float(np.mean([score(run, LAST) for run in panel[peer, env]]))
+    ours, theirs = (reached(panel[name, env], target) / rate_of(runs, name, env) for name in (OURS, peer))
+    return min(theirs, STEPS[env] / rate_of(runs, peer, env)) / ours
+
+
+def by_the_clock(runs: Runs) -> dict[str, dict[str, float]]:
+    """Return for each peer how many times sooner ours reaches its end, on each task that the peer learned."""
+    panel, found = EXPERIMENT.runs(), dict[str, dict[str, float]]()
+    envs = [env for env in HELD if all((name, env) in known for name in SYSTEMS for known in (runs, panel))]
+    for peer in PEERS:
+        found[peer] = {env: sooner(runs, panel, env, peer) for env in envs if counts(panel, env, peer)}
+    return found
+
+
 def report_rates(experiment: Experiment, runs: Runs) -> str:
-    """Return how many times sooner ours reaches what each peer has in the end, where that is more than chance."""
-    panel, systems, rows = EXPERIMENT.runs(), (OURS, *PEERS), []
-    ratios: dict[str, list[float]] = {peer: [] for peer in PEERS}
-    for env in (env for env in HELD if all((name, env) in known for name in systems for known in (runs, panel))):
-        rate = {name: float(np.median([run["rate"] for run in runs[name, env]])) for name in systems}
-        cells = [f"{rate[name]:,.0f}" for name in systems]
-        for peer in PEERS:
-            target = float(np.mean([score(run, LAST) for run in panel[peer, env]]))
-            ours, theirs = (reached(panel[name, env], target) / rate[name] for name in (OURS, peer))
-            if learned(panel, env, peer):
-                ratios[peer].append(min(theirs, STEPS[env] / rate[peer]) / ours)
-            cells.append(f"{ratios[peer][-1]:.1f}" if learned(panel, env, peer) else "-")
-        rows.append((NAMES[env], *cells))
-    header = ("task", *(f"{name}, steps/s" for name in systems), *(f"times sooner than {peer}" for peer in PEERS))
-    medians = (f"**{np.median(some):.1f} times** sooner than {peer}" for peer, some in ratios.items() if some)
-    return f"{table(header, rows)}\n\nMedian over the tasks that the peer learned, 0: never: {', '.join(medians)}."
+    """Return how many times sooner ours reaches what each peer has in the end, where the peer has learned."""
+    ratios, rows = by_the_clock(runs), []
+    for env in sorted(HELD, key=IN_UNITS.__contains__):
+        if all((name, env) in runs for name in SYSTEMS):
+            rates = (f"{rate_of(runs, name, env):,.0f}" for name in SYSTEMS)
+            rows.append((NAMES[env], *rates, *(f"{some[env]:.1f}" if env in some else "-" for some in ratios.values())))
+    header = ("task", *(f"{name}, steps/s" for name in SYSTEMS), *(f"times sooner than {peer}" for peer in PEERS))
+    return table(header, rows)
 
 
 def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:
     """Draw the mean curves of all systems on each held-out task, seeds thinly behind, chance dotted."""
-    systems = (OURS, *PEERS)
-    axes = axes_of(figure, [e for e in HELD if all((name, e) in runs for name in (RANDOM, *systems))], across=4)
+    axes = axes_of(figure, [e for e in HELD if all((name, e) in runs for name in (RANDOM, *SYSTEMS))], across=4)
     for env, axis in axes.items():
-        for name, color in zip(systems, (BLUE, ORANGE, GREY), strict=True):
+        for name, color in zip(SYSTEMS, (BLUE, ORANGE, GREY), strict=True):
             each = [curve(run) for run in runs[name, env]]
             for steps, values in each:
                 axis.plot(steps / 1e3, values, color=color, linewidth=0.5, alpha=0.35)
@@ -305,8 +358,12 @@ QUICK = Size(1, {TASKS[name].env: 10_000 for name in ("InvertedPendulum", "CartP
 EXPERIMENT = Experiment(
     name="panel",
     title="the default on untuned tasks, beside the defaults of two libraries",
-    arms=arms((RANDOM, OURS, *PEERS), HELD),
-    full=Size(5, {env: STEPS[env] for env in STEPS if env in HELD}, other={(RANDOM, env): 1 for env in HELD}),
+    arms=arms((RANDOM, *SYSTEMS, NORMALISED), HELD),
+    full=Size(
+        5,
+        {env: STEPS[env] for env in STEPS if env in HELD},
+        other={(RANDOM, env): 1 for env in HELD} | {(NORMALISED, env): NORMALISED_SEEDS.get(env, 0) for env in HELD},
+    ),
     quick=QUICK,
     measure=measure,
     report=report,
@@ -336,7 +393,7 @@ MEMBERS = Experiment(
 RATES = Experiment(
     name="rates",
     title="steps a second on untuned tasks",
-    arms=tuple(arm._replace(ranks=2) for arm in arms((OURS, *PEERS), HELD)),
+    arms=tuple(arm._replace(ranks=2) for arm in arms(SYSTEMS, HELD)),
     full=Size(1, {env: STEPS[env] for env in STEPS if env in HELD}),
     quick=QUICK,
     measure=measure_rate,

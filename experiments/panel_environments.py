@@ -22,6 +22,9 @@ CHOOSING, HELD_OUT = "choosing", "held-out"
 DRAW = 47  # the seed of the halves: drawn once, before anything of ours was run on them
 
 
+UNITS = ("other bounds", "other rewards", "other observations")  # kinds of which only a unit is changed
+
+
 class Task(NamedTuple):
     """An environment, by its id, and how many steps are played in it."""
 
@@ -29,6 +32,14 @@ class Task(NamedTuple):
     kind: str
     steps: int
     env: str
+
+    @property
+    def only_units(self) -> bool:
+        """Return whether it is a known environment in which only a unit is changed.
+
+        Such a task asks whether a system normalises what it sees and gets, not how well it learns.
+        """
+        return self.kind in UNITS
 
 
 def one_number(env: Env) -> Env:

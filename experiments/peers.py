@@ -22,14 +22,14 @@ from experiments.systems import FAMILIES, Family, ours
 from experiments.systems import train as timed
 from experiments.tables import Run, curve
 from experiments.tables import markdown as table
-from minitrpo.course.speedup.statistics import interval
 from minitrpo.course.statistics import Interval, iqm, iqm_interval
 from minitrpo.errors import JobFailed
 from minitrpo.policies import Array
 
 OURS, THEIRS = "minitrpo", "stable-baselines3"
 LONGER = {name: FAMILIES[name]._replace(updates=n) for name, n in (("ppo", 49), ("a2c", 25), ("dqn", 20))}
-FEW = 5  # measurements whose bootstrap bounds are the lowest and the highest of them: 94 % for five, 50 % for two
+DRAWS = 2_000  # of the bootstrap
+FEW = 5  # updates are too few for a bootstrap, which never leaves their range
 
 
 def measure(family: str, job: Job, ranks: int, folder: Path) -> Measured:
@@ -50,25 +50,54 @@ def one(family: str, system: str) -> None:
     print(json.dumps([*zip(*times, strict=True), round(resource.getrusage(who).ru_maxrss / unit)]))
 
 
-def times(runs: list[Run]) -> Array:
-    """Return the seconds of collecting and of updating, of every update of all rounds, (2, updates)."""
-    return np.concatenate([curve(run, "collect_s", "update_s") for run in runs], axis=1)
+def whole(run: Run) -> Array:
+    """Return the seconds of every update of a round, collecting and updating, (updates,)."""
+    return np.sum(curve(run, "collect_s", "update_s"), axis=0)
+
+
+def times_as_fast(reference: list[Run], runs: list[Run]) -> Interval:
+    """Return how many times as fast a system's median update is as that of the reference, with its interval.
+
+    A bootstrap draws rounds, the same ones for both systems, since they took turns, and in each of these rounds updates
+    of either system. Of FEW updates or less, the ends are the lowest and the highest ratio of a round.
+    """
+    pairs = [(whole(one), whole(other)) for one, other in zip(reference, runs, strict=False)]
+    ones, others = (np.array(each) for each in zip(*pairs, strict=True))  # (rounds, updates)
+    middle = float(np.median(ones) / np.median(others))
+    if others.size <= FEW:
+        rounds = np.median(ones, axis=1) / np.median(others, axis=1)
+        return Interval(middle, float(rounds.min()), float(rounds.max()))
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(len(pairs), size=(DRAWS, len(pairs), 1))
+    medians = [
+        np.median(seconds[drawn, rng.integers(seconds.shape[1], size=(DRAWS, *seconds.shape))], axis=(1, 2))
+        for seconds in (ones, others)
+    ]
+    return Interval(middle, *np.percentile(medians[0] / medians[1], [2.5, 97.5]).tolist())
 
 
 def report(family: Family, experiment: Experiment, runs: Runs) -> str:
     """Return the table of whole iterations, ours and other libraries'."""
-    compared_with = runs.get((family.reference, family.env), next(iter(runs.values())))
-    reference = float(np.median(times(compared_with).sum(axis=0)))
-    rows, count = [], min(times(some).shape[1] for some in runs.values())
+    rows, few, (reference, _) = [], False, compared_with(family, runs)
     for (system, _), some in runs.items():
-        seconds = times(some)
-        rate, peak = np.median(family.steps / seconds.sum(axis=0)), max(run["peak_mb"] for run in some)
-        ratios = reference / seconds.sum(axis=0)
-        faster = (f"{np.median(ratios):.2f}", "{:.2f} to {:.2f}".format(*interval(ratios)))
-        rows.append((system, f"{rate:,.0f}", *(f"{np.median(s):.2f}" for s in seconds), f"{peak:.0f}", *faster))
+        phases = np.concatenate([curve(run, "collect_s", "update_s") for run in some], axis=1)
+        few = few or phases.shape[1] <= FEW
+        rate, peak = np.median(family.steps / phases.sum(axis=0)), max(run["peak_mb"] for run in some)
+        faster = ("1", "-")
+        if system != reference:
+            ratio = times_as_fast(runs[reference, family.env], some)
+            faster = (f"{ratio.middle:.2f}", f"{ratio.low:.2f} to {ratio.high:.2f}")
+        rows.append((system, f"{rate:,.0f}", *(f"{np.median(s):.2f}" for s in phases), f"{peak:.0f}", *faster))
     header = ("system", "steps/s", "collecting, s", "updating, s", "peak MB/process")
-    spread = "95 % interval" if count > FEW else f"lowest to highest of {count}"
-    return table((*header, f"times {family.reference.partition(',')[0]}", spread), rows)
+    rounds = max(len(some) for some in runs.values())
+    between = f"lowest to highest of {rounds} rounds" if few else "95 % interval"
+    return table((*header, f"times {reference.partition(',')[0]}", between), rows)
+
+
+def compared_with(family: Family, runs: Runs) -> tuple[str, str]:
+    """Return the arm that others are compared with: the reference, or where it has no run the first one."""
+    reference = (family.reference, family.env)
+    return reference if reference in runs else next(iter(runs))
 
 
 def of_family(name: str, family: Family) -> Experiment:

@@ -4,7 +4,26 @@ from collections.abc import Callable
 from functools import partial
 from inspect import getsource
 
-from experiments import as_typed, claims, family, growth, limit, panel, parts, peers, returns, rules, scaling, seconds
+from experiments import (
+    as_typed,
+    claims,
+    explained,
+    family,
+    fresh,
+    growth,
+    kills,
+    limit,
+    own_algorithms,
+    panel,
+    parts,
+    peers,
+    returns,
+    rules,
+    scaling,
+    scaling_check,
+    seconds,
+    speed,
+)
 from experiments.harness import Experiment, made_by
 from minitrpo.course import reinforce
 from minitrpo.course.scaling.command import shown as shown_of
@@ -20,6 +39,9 @@ ALONE += (
     panel.RATES,
     growth.EXPERIMENT,
     rules.ELSEWHERE_TOO,
+    own_algorithms.EXPERIMENT,
+    fresh.EXPERIMENT,
+    fresh.STILL,
 )
 EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (*claims.CLAIMS.values(), *ALONE, *peers.EXPERIMENTS)}
 GROUPS = {"claims": [*claims.CLAIMS], "all": [*EXPERIMENTS]}
@@ -41,8 +63,15 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "members": family.members,
     "tuned": family.tuned_table,
     "recorded": scaling.prediction,
+    "check": scaling_check.report,
+    "explained": explained.report,
+    "kills": kills.report,
     "predicted": partial(shown_of, "tables"),
     "breaks": partial(shown_of, "breaks"),
+    "published": returns.published,
+    "speed_picture": speed.picture,
+    "speed": speed.comparison,
+    "panel_normalised": panel.report_normalised,
 } | {name: partial(shown, each) for name, each in EXPERIMENTS.items()}
 
 

@@ -4,6 +4,8 @@ The score of a run is the mean return of its last 100 training episodes, actions
 rewards. Seconds do not count.
 """
 
+import csv
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,15 +14,17 @@ import numpy as np
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
 from experiments.pictures import axes_of, headed, legend
-from experiments.tables import Run, aligned, curve
+from experiments.tables import DATA, Run, aligned, curve
 from experiments.tables import markdown as table
 from minitrpo.algorithms.parallel_trpo import PRESETS
-from minitrpo.course.statistics import difference_interval, iqm, iqm_interval
+from minitrpo.course.seeds import corrected
+from minitrpo.course.statistics import LEVEL, Interval, difference_interval, iqm, iqm_interval
 from minitrpo.policies import Array
 from minitrpo.reports.plots import BLUE, ORANGE
 
 OURS, THEIRS, LONGER = "minitrpo", "sb3-contrib", "minitrpo, longer"  # where ours did not reach theirs
 PLAIN = "one setting"  # without the values that these environments have of their own
+FEWEST = 3  # seeds: of two, a bootstrap gives the lower and the higher one, which is an interval of 50 %
 LAST, POINTS = 100, 100  # episodes that a score is the mean of; points of a recorded curve, at most
 MILLION = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Swimmer-v5", "Reacher-v5", "InvertedDoublePendulum-v5")
 STEPS = dict.fromkeys(MILLION, 1_000_000) | dict.fromkeys(("CartPole-v1", "Pendulum-v1"), 100_000)
@@ -61,11 +65,40 @@ def theirs(*given: Any, **options: Any) -> Any:
     return trained(*given, **options)
 
 
+def ends(runs: list[Run]) -> Array:
+    """Return the scores of runs, (seeds,)."""
+    return np.array([curve(run)[1][-1] for run in runs])
+
+
 def final(env: str, runs: list[Run]) -> tuple[str, str]:
-    """Return the interquartile mean of the scores of runs, how many they are, and its interval."""
-    last = np.array([curve(run)[1][-1] for run in runs])
-    form, (low, high) = form_of(env), iqm_interval(last)
-    return f"{float(iqm(last)):{form}} ({len(runs)})", f"{low:{form}} to {high:{form}}"
+    """Return the interquartile mean of the scores of runs, how many they are, and its interval.
+
+    Of fewer than FEWEST seeds, of which a bootstrap is no interval, the range.
+    """
+    last, form = ends(runs), form_of(env)
+    low, high = iqm_interval(last) if len(last) >= FEWEST else (last.min(), last.max())
+    of_few = "" if len(last) >= FEWEST else "range "
+    return f"{float(iqm(last)):{form}} ({len(runs)})", f"{of_few}{low:{form}} to {high:{form}}"
+
+
+def apart(pairs: Sequence[tuple[Array, Array]]) -> list[tuple[Interval, bool]]:
+    """Return the difference of the means of each pair, with Welch's interval, and whether it is beyond chance.
+
+    All are asked at once (Holm).
+    """
+    from scipy.stats import ttest_ind
+
+    chances = np.nan_to_num([ttest_ind(*pair, equal_var=False).pvalue for pair in pairs], nan=1.0)
+    return [
+        (difference_interval(*pair), bool(chance < 1 - LEVEL))
+        for pair, chance in zip(pairs, corrected(chances), strict=True)
+    ]
+
+
+def differences(runs: Runs) -> dict[str, tuple[Interval, bool]]:
+    """Return our mean score minus sb3-contrib's on each environment, as `apart` does."""
+    envs = [env for env in STEPS if (OURS, env) in runs and (THEIRS, env) in runs]
+    return dict(zip(envs, apart([(ends(runs[OURS, env]), ends(runs[THEIRS, env])) for env in envs]), strict=True))
 
 
 def form_of(env: str) -> str:
@@ -74,15 +107,17 @@ def form_of(env: str) -> str:
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
-    """Return the table of final returns with sb3-contrib's."""
+    """Return the table of final returns with sb3-contrib's, and of the differences of the means."""
     header = ("environment", "steps", f"{OURS}, IQM", "95 % interval", "version", f"{THEIRS}, IQM", "95 % interval")
-    rows = []
+    rows, compared = [], differences(runs)
     for env in (env for env in STEPS if (OURS, env) in runs):
-        ours, others = runs[OURS, env], runs.get((THEIRS, env), [])
-        versions = ", ".join(sorted({run["version"] for run in ours}))
-        theirs_in_the_end = final(env, others) if others else ("-", "-")
-        rows.append((env, f"{STEPS[env]:,}", *final(env, ours), versions, *theirs_in_the_end))
-    return table(header, rows)
+        versions, cells = ", ".join(sorted({run["version"] for run in runs[OURS, env]})), ["-", "-", "-"]
+        if env in compared:
+            found, beyond = compared[env]
+            difference = f"{found:{form_of(env)}}"
+            cells = [*final(env, runs[THEIRS, env]), f"**{difference}**" if beyond else difference]
+        rows.append((env, f"{STEPS[env]:,}", *final(env, runs[OURS, env]), versions, *cells))
+    return table((*header, "ours minus theirs, means"), rows)
 
 
 def report_plain(experiment: Experiment, runs: Runs) -> str:
@@ -92,12 +127,22 @@ def report_plain(experiment: Experiment, runs: Runs) -> str:
     """
     rows, typed = [], EXPERIMENT.runs()
     for (_, env), some in runs.items():
-        ends = (*final(env, some), *final(env, typed[OURS, env]))
+        finals = (*final(env, some), *final(env, typed[OURS, env]))
         curves = [[curve(run) for run in each] for each in (some, typed[OURS, env])]
         means = [[float(np.trapezoid(y, x) / np.ptp(x)) for x, y in each] for each in curves]
-        rows.append((env, *ends, f"{difference_interval(*means):{form_of(env)}}"))
+        rows.append((env, *finals, f"{difference_interval(*means):{form_of(env)}}"))
     header = ("environment", f"{PLAIN}, IQM", "95 % interval", "as typed, IQM", "95 % interval")
     return table((*header, f"{PLAIN} minus as typed: mean over all steps"), rows)
+
+
+def published() -> str:
+    """Return the table of returns that others have published, each with the letter of its source on the page."""
+    of_environment: dict[str, list[str]] = {}
+    with (DATA / "published" / "returns.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            of_environment.setdefault(row["environment"], []).append(f"{row['return']} ({row['source']})")
+    rows = [(env, ", ".join(values)) for env, values in of_environment.items()]
+    return table(("environment", "published returns of TRPO, final or best"), rows, text=2)
 
 
 def draw(figure: Any, experiment: Experiment, runs: Runs) -> None:

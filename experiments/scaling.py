@@ -69,15 +69,44 @@ def phases(seconds: Array) -> tuple[Array, Array]:
     return seconds[:, :3].sum(axis=1), seconds[:, -1]
 
 
-def gain(alone: Array, together: Array) -> str:
+def gain(alone: Array, together: Array) -> Interval:
     """Return how many times as fast something is, and the interval."""
-    return f"{Interval(speedup(alone, together), *speedup_interval(alone, together)):.2f}"
+    return Interval(speedup(alone, together), *speedup_interval(alone, together))
+
+
+def pooled(runs: Runs) -> dict[tuple[str, str], tuple[int, Interval, Interval]]:
+    """Return how many times as fast as 1 rank all updates are that a rank on every core worked for.
+
+    By environment and learner: the number of updates, the gain in collecting, and the gain of whole updates.
+    """
+    same, cores = defaultdict[tuple[str, str], list[Array]](list), cores_of(runs)
+    for (name, env), some in runs.items():
+        kind, _, ranks = name.rpartition(", ")
+        if kind != SEPARATE and (ranks == "1" or int(ranks) >= cores):
+            same[env, "alone" if ranks == "1" else kind.partition(", ")[0]].append(times(some))
+    found = {}
+    for env, learner in sorted(key for key in same if key[1] != "alone"):
+        alone, together = (phases(np.concatenate(same[env, which])) for which in ("alone", learner))
+        collecting, whole = map(gain, alone, together)
+        found[env, learner] = len(together[0]), collecting, whole
+    return found
+
+
+def cores_of(runs: Runs) -> int:
+    """Return how many cores the machine of these runs has."""
+    return int(next(iter(runs.values()))[0]["machine"]["cores"])
+
+
+def crowded(runs: Runs, few: int = 2, many: int = 8) -> list[float]:
+    """Return how many times as fast whole updates are on `many` ranks as on `few`, for each environment and kind."""
+    whole = {key: phases(times(some))[1] for key, some in runs.items()}
+    kinds = [(env, kind) for env in LENGTHS for kind in KINDS if (f"{kind}, {many}", env) in whole]
+    return [speedup(whole[f"{kind}, {few}", env], whole[f"{kind}, {many}", env]) for env, kind in kinds]
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
     """Return the tables of speed-up against ranks, and of all updates that did the same work."""
-    rows, cores = [], int(next(iter(runs.values()))[0]["machine"]["cores"])
-    same: dict[tuple[str, str], list[Array]] = defaultdict(list)
+    rows, cores = [], cores_of(runs)
     for (name, env), some in runs.items():
         kind, _, count = name.rpartition(", ")
         seconds, ranks = times(some), int(count)
@@ -85,19 +114,16 @@ def report(experiment: Experiment, runs: Runs) -> str:
         cells = (*(f"{x:.3f}" for x in np.median(seconds, 0)), f"{speedup(alone, collected):.2f}")
         found, compare = compared(base, whole, ranks), ("1", "1.00", "-")
         if ranks > 1:
-            compare = (gain(base, whole), f"{found['efficiency']:.2f}", f"{found['karp_flatt']:.2f}")
+            compare = (f"{gain(base, whole):.2f}", f"{found['efficiency']:.2f}", f"{found['karp_flatt']:.2f}")
         rows.append((f"{env}, {kind}", f"{ranks}{'*' * (ranks > cores)}", *cells, *compare))
-        if kind != SEPARATE and (ranks == 1 or ranks >= cores):
-            same[env, "alone" if ranks == 1 else kind.partition(", ")[0]].append(seconds)
     header = ("environment, learner, pool", "ranks", *(name.removesuffix("_s") for name in SECONDS[:-1]), "whole, s")
     header += ("collecting, times 1 rank", "whole, times 1 rank", "efficiency", "Karp-Flatt")
     note = f"\\* more ranks than the {cores} cores: shows what is lost, not what more cores would give."
-    pooled = []
-    for env, learner in sorted(key for key in same if key[1] != "alone"):
-        alone, together = (phases(np.concatenate(same[env, each])) for each in ("alone", learner))
-        gains = map(gain, alone, together)
-        pooled.append((f"{env}, {learner}, {cores} ranks or more", f"{len(together[0])}", *gains))
-    second = table(("all updates of the same work", "updates", "collecting", "whole"), pooled)
+    gains = [
+        (f"{env}, {learner}, {cores} ranks or more", f"{updates}", f"{collecting:.2f}", f"{whole:.2f}")
+        for (env, learner), (updates, collecting, whole) in pooled(runs).items()
+    ]
+    second = table(("all updates of the same work", "updates", "collecting", "whole"), gains)
     return f"{table(header, rows)}\n\n{note}\n\n{second}"
 
 

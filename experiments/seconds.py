@@ -6,18 +6,21 @@ machine, by turns, in short runs of both: train.py as typed on as many ranks as 
 two environments and its own threads. Start-up does not count, for neither.
 """
 
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from experiments import returns
+from experiments.fresh import still
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
 from experiments.returns import LONGER, OURS, STEPS, THEIRS, theirs
 from experiments.tables import aligned, curve
 from experiments.tables import markdown as table
 from minitrpo.course.statistics import iqm
 from minitrpo.parallel.launcher import cores
+from minitrpo.policies import Array
 
 SLOW = ("Ant-v5", "Humanoid-v5", "Walker2d-v5")  # physics: a quarter of the steps
 LENGTH = {env: 25_000 if env in SLOW else 100_000 for env in STEPS}
@@ -32,53 +35,106 @@ def measure(job: Job, ranks: int, folder: Path) -> Measured:
     return {"rate": columns["env_steps"][-1] / columns["time_s"][-1]}, {}
 
 
+class Needed(NamedTuple):
+    """What a system needs for a return: the steps after which it first has it and after which it keeps it.
+
+    None: it never does. rate: its environment steps a second.
+    """
+
+    steps: int | None
+    stays: int | None
+    rate: float
+
+    @property
+    def seconds(self) -> float | None:
+        """Return the seconds until the return is first reached."""
+        return self.steps / self.rate if self.steps else None
+
+    @property
+    def stays_s(self) -> float | None:
+        """Return the seconds until the return is reached for good."""
+        return self.stays / self.rate if self.stays else None
+
+
+def mean_curve(curves: list[Any]) -> tuple[Array, Array]:
+    """Return all steps that curves have in common, and the interquartile mean there; curves: (steps, returns)."""
+    seen = np.unique(np.concatenate([steps for steps, _ in curves]))
+    grid, values = aligned(curves, lambda begin, end: seen[(seen >= begin) & (seen <= end)])
+    return grid, iqm(values, axis=0)
+
+
 def crossing(curves: list[Any], target: float) -> int | None:
     """Return the first of the curves' steps at which their interquartile mean reaches `target`; None if it never does.
 
     curves: (steps, returns) of every seed.
     """
-    seen = np.unique(np.concatenate([steps for steps, _ in curves]))
-    grid, each = aligned(curves, lambda begin, end: seen[(seen >= begin) & (seen <= end)])
-    reached = np.flatnonzero(iqm(each, axis=0) >= target)
+    grid, mean = mean_curve(curves)
+    reached = np.flatnonzero(mean >= target)
     return int(grid[reached[0]]) if len(reached) else None
 
 
-def needed(runs: Runs) -> dict[str, Any]:
-    """Return {environment: (target, {system: (steps, rate, seconds)})}; None for steps and seconds never reached."""
+def staying(curves: list[Any], target: float) -> int | None:
+    """Return the first step from which the interquartile mean stays at `target` or above; None if it ends below."""
+    grid, mean = mean_curve(curves)
+    below = np.flatnonzero(mean < target)
+    first = below[-1] + 1 if len(below) else 0
+    return int(grid[first]) if first < len(grid) else None
+
+
+@cache
+def recorded(share: float = 1.0) -> dict[str, tuple[float, dict[str, Needed]]]:
+    """Return what `needed` does of the recorded runs."""
+    return needed(EXPERIMENT.runs(), share)
+
+
+def needed(runs: Runs, share: float = 1.0) -> dict[str, tuple[float, dict[str, Needed]]]:
+    """Return {environment: (sb3-contrib's final return, {system: what it needs for it})}.
+
+    share: of the way from sb3-contrib's first return to its final one, if the target is not the latter.
+    """
     learned, found = returns.EXPERIMENT.runs(), {}
     for env in (env for env in STEPS if (OURS, env) in runs and (THEIRS, env) in runs):
         curves = {OURS: learned.get((LONGER, env)) or learned[OURS, env], THEIRS: learned[THEIRS, env]}
-        target = float(iqm(np.array([curve(run)[1][-1] for run in curves[THEIRS]])))
-        of = {}
+        first = float(mean_curve(list(map(curve, curves[THEIRS])))[1][0])
+        target, of = (1 - share) * first + share * float(iqm(returns.ends(curves[THEIRS]))), {}
         for system, some in curves.items():
-            steps, rate = crossing(list(map(curve, some)), target), np.median([r["rate"] for r in runs[system, env]])
-            of[system] = steps, rate, steps / rate if steps else None
+            each, rate = list(map(curve, some)), np.median([run["rate"] for run in runs[system, env]])
+            of[system] = Needed(crossing(each, target), staying(each, target), float(rate))
         found[env] = target, of
     return found
 
 
-def times_sooner(of: dict[str, Any]) -> float:
+def times_sooner(of: dict[str, Needed]) -> float:
     """Return how many times sooner ours is there; 0 if it never is."""
-    ours, others = of[OURS][2], of[THEIRS][2]
+    ours, others = of[OURS].seconds, of[THEIRS].seconds
     return others / ours if ours and others else 0.0
+
+
+def times_sooner_for_good(of: dict[str, Needed]) -> float:
+    """Return how many times sooner ours stays above the return than sb3-contrib first reaches it; 0: it ends below."""
+    ours, others = of[OURS].stays_s, of[THEIRS].seconds
+    return others / ours if ours and others else 0.0
+
+
+def worth_reaching(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the environments on which sb3-contrib's final return is above that of doing nothing."""
+    return {env: (target, of) for env, (target, of) in found.items() if target > still().get(env, -np.inf)}
 
 
 def report(experiment: Experiment, runs: Runs) -> str:
     """Return the table of seconds to sb3-contrib's final return."""
-    header = ("environment", "return", "steps, thousands", "steps/s", "seconds", f"{THEIRS}: steps", "steps/s")
-    rows, found = [], needed(runs)
-    for env, (target, of) in found.items():
+    header = ("environment", "return", "steps, thousands", "until it stays above", "steps/s", "seconds")
+    header += (f"{THEIRS}: steps", "steps/s", "seconds", "times sooner", "times sooner, to stay above")
+    rows = []
+    for env, (target, of) in needed(runs).items():
         cells = [f"{target:{returns.form_of(env)}}"]
-        for steps, rate, seconds in of.values():
-            cells += [f"{steps / 1e3:,.0f}" if steps else "not reached", f"{rate:,.0f}"]
-            cells += [f"{seconds:.1f}" if steps else "-"]
-        rows.append((env, *cells, f"{times_sooner(of):.1f}"))
-    each = [times_sooner(of) for _, of in found.values()]
-    text = f"Median over the environments, one not reached counted as 0: **{np.median(each):.1f} times** sooner, "
-    text += f"range {min(each):.1f} to {max(each):.1f}."
-    if any((of[OURS][0] or 0) > STEPS[env] for env, (_, of) in found.items()):
-        text += " Where ours took more than a million steps, its runs are of two million (`returns`)."
-    return f"{table((*header, 'seconds', 'times sooner'), rows)}\n\n{text}"
+        for system, one in of.items():
+            cells.append(f"{one.steps / 1e3:,.0f}" if one.steps else "not reached")
+            if system == OURS:
+                cells.append(f"{one.stays / 1e3:,.0f}" if one.stays else "ends below")
+            cells += [f"{one.rate:,.0f}", f"{one.seconds:.1f}" if one.seconds else "-"]
+        rows.append((env, *cells, f"{times_sooner(of):.1f}", f"{times_sooner_for_good(of):.1f}"))
+    return table(header, rows)
 
 
 EXPERIMENT = Experiment(

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.course.statistics import Interval
 from minitrpo.policies import Array
 from minitrpo.run_folder.checkpoint import write_atomically
 
@@ -68,6 +69,11 @@ def markdown(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], text: int
 def ranged(cells: Mapping[str, Any], form: str) -> str:
     """Return the median ratio of a few rounds, and the lowest and the highest of them."""
     return f"{cells['ratio']:{form}}, range {cells['lowest']:{form}} to {cells['highest']:{form}}"
+
+
+def written(interval: Interval, form: str) -> str:
+    """Return a number with its interval, or alone where one seed allows none."""
+    return f"{interval:{form}}" if np.isfinite(interval.low) else f"{interval.middle:{form}}"
 
 
 def array(cells: list[Any]) -> Array:

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +22,7 @@ import minitrpo.line_search as lecture_04
 import minitrpo.natural_gradient as lecture_02
 import minitrpo.policy_gradient as lecture_01
 import minitrpo.returns as lecture_05a
+from minitrpo import trpo
 from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, place_of
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy, Policy
 
@@ -40,10 +42,34 @@ class Core:
     next_values: Callable[..., Any] = lecture_05a.next_values
     gae: Callable[..., Any] = lecture_05a.gae
     adapt: Callable[..., Any] = lecture_09a.adapt
-    trpo_step: Callable[..., Any] | None = None  # minitrpo.trpo's, which itself takes the functions above
+    trpo_step: Callable[..., Any] | None = None  # that of `trpo_module`, which calls the functions above
     gaussian_log_prob: Callable[..., Any] | None = None  # the policy's, which have derivatives by hand
     gaussian_kl: Callable[..., Any] | None = None
     categorical_kl: Callable[..., Any] | None = None
+
+    @cached_property
+    def trpo_module(self) -> ModuleType:
+        """Return `minitrpo.trpo`, or a copy of it that calls this core's functions instead of the package's.
+
+        The code of an update stays as it is read in trpo.py; only what its names stand for is another.
+        """
+        if self == BY_HAND:
+            return trpo
+        spec = importlib.util.find_spec("minitrpo.trpo")
+        assert spec is not None  # it is a module of the package
+        assert spec.loader is not None
+        module: Any = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        module.policy_gradient_by_hand = self.policy_gradient
+        module.fisher_vector_product_by_hand = self.fisher_vector_product
+        for name in ("surrogate", "conjugate_gradient", "step_scale", "backtracking"):
+            assert hasattr(module, name)  # or the name would stand for nothing there
+            setattr(module, name, getattr(self, name))
+        return module
+
+    def step(self, *arguments: Any) -> Any:
+        """Return what `trpo_step` returns, computed by this core's functions."""
+        return (self.trpo_step or self.trpo_module.trpo_step)(*arguments)
 
     def policy(self, policy: Policy) -> Policy:
         """Return the policy of an update: one with this core's log_prob and kl, if it has any.
@@ -142,8 +168,17 @@ def load_core(folder: Path | str, base: Core = BY_HAND) -> StudentsCore:
     if not students:
         raise BadInput(f"--core: {file} defines none of {', '.join(names)}")
     named = {name: _naming(function, name, lectures.get(name, ""), file) for name, function in students.items()}
+    core = replace(base, **named)
+    take_helpers(module, core)
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    return StudentsCore(replace(base, **named), {name: lectures.get(name, "") for name in students}, digest)
+    return StudentsCore(core, {name: lectures.get(name, "") for name in students}, digest)
+
+
+def take_helpers(module: Any, core: Core) -> None:
+    """Let the helpers of lecture 05b that a student's trpo_step calls call the student's functions in their turn."""
+    for name in ("surrogate_gradient", "damped_fisher", "objective"):
+        if getattr(module, name, None) is getattr(trpo, name):
+            setattr(module, name, getattr(core.trpo_module, name))
 
 
 def _imported(file: Path) -> ModuleType:

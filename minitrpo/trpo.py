@@ -7,10 +7,11 @@ from functools import cached_property
 import numpy as np
 
 from minitrpo.block_sums import SERIAL, Blocks, Reduction
-from minitrpo.core import BY_HAND, Core
-from minitrpo.line_search import LineSearch
-from minitrpo.natural_gradient import every_kth, mean_kl
+from minitrpo.conjugate_gradient import conjugate_gradient
+from minitrpo.line_search import LineSearch, backtracking, step_scale
+from minitrpo.natural_gradient import every_kth, fisher_vector_product_by_hand, mean_kl
 from minitrpo.policies import Array, Policy
+from minitrpo.policy_gradient import policy_gradient_by_hand, surrogate
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,6 @@ class Batch:
     actions: Array  # (N, A) floats or (N,) integers
     advantages: Array  # (N,)
     reduction: Reduction = SERIAL  # who computes which blocks of these rows
-    core: Core = BY_HAND  # whose functions compute the update
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -65,17 +65,16 @@ def trpo_step(
 
     Source: Schulman et al. 2015 (TRPO), appendix C; Frans & Hafner 2016, Algorithm 1, line 6.
     """
-    core = batch.core
     # 1. the gradient g of the surrogate at theta
     g = surrogate_gradient(policy, theta, batch)
     # 2. the natural direction x from (F + damping I) x = g, and the residual that was left
     product = damped_fisher(policy, theta, batch, cg_damping, fisher_fraction)
-    x, residual = core.conjugate_gradient(product, g, cg_iterations)
+    x, residual = conjugate_gradient(product, g, cg_iterations)
     # 3. the full step: x, scaled so that the quadratic estimate of the KL equals the limit
-    full_step = core.step_scale(max_kl, float(x @ (g - residual))) * x
+    full_step = step_scale(max_kl, float(x @ (g - residual))) * x
     # 4. shorten it until the KL is within the limit and the surrogate has risen
     evaluate, entropy = objective(policy, theta, batch)
-    search = core.backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl)
+    search = backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl)
     # 5. the new theta, and what to log of the update
     return search.theta, report_of(search, g, entropy)
 
@@ -93,7 +92,7 @@ def surrogate_gradient(policy: Policy, theta: Array, batch: Batch) -> Array:
 
     def of_block(rows: slice) -> Array:
         o, a, advantages = batch.observations[rows], batch.actions[rows], batch.advantages[rows]
-        return np.asarray(batch.core.policy_gradient(policy, at, o, a, advantages))
+        return policy_gradient_by_hand(policy, at, o, a, advantages)
 
     return batch.blocks.mean(of_block, len(theta))
 
@@ -104,7 +103,9 @@ def damped_fisher(
     """Return the function v -> (F + damping I) v over a fraction of the states, block by block, in single precision."""
     theta, some = theta.astype(np.float32), every_kth(np.arange(len(batch.observations)), fraction)
     blocks, o = Blocks(len(some), batch.reduction), batch.observations
-    products = blocks.map(lambda n: batch.core.fisher_vector_product(policy, theta, o[some[n]].astype(np.float32), 0.0))
+    products = blocks.map(
+        lambda n: fisher_vector_product_by_hand(policy, theta, o[some[n]].astype(np.float32), damping=0.0)
+    )
 
     def product(v: Array) -> Array:
         single = v.astype(np.float32)
@@ -123,7 +124,7 @@ def objective(policy: Policy, theta: Array, batch: Batch) -> tuple[Callable[[Arr
     def evaluate(candidate: Array) -> tuple[float, float]:
         def of_block(rows: slice, old: Array, old_log_prob: Array) -> Array:
             new, advantages = batch.distribution(policy, candidate, rows), batch.advantages[rows]
-            after = batch.core.surrogate(policy, new, old_log_prob, batch.actions[rows], advantages)
+            after = surrogate(policy, new, old_log_prob, batch.actions[rows], advantages)
             return np.array([after - np.mean(advantages), mean_kl(policy, old, new)])
 
         gain, kl = blocks.mean(of_block, 2, old, old_log_prob).tolist()

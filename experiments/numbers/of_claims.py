@@ -7,7 +7,7 @@ import numpy as np
 from experiments.claims import CLAIMS, author
 from experiments.claims.elsewhere import interval_of
 from experiments.claims.of_adapting import BOTH, OSCILLATION, SWIMMER
-from experiments.claims.of_time import AT, ONE, REACHER, SHARE, SPEED, TASKS, TWO
+from experiments.claims.of_time import AT, ONE, REACHER, SHARE, TASKS, TWO
 from experiments.claims.questions import steps_to_goal
 from experiments.limit import EXPERIMENT as PHYSICS
 from experiments.tables import load
@@ -36,11 +36,6 @@ def share_elsewhere() -> float:
     there = interval_of("B1", CLAIMS["B1"].parts[0])
     assert there is not None
     return there.middle
-
-
-def times_real_time() -> str:
-    """Return how many seconds of HalfCheetah's time a second of collecting held."""
-    return f"{mean_interval([SPEED.of(run) for run in CLAIMS['T1'].runs()[TWO, 'HalfCheetah-v5']]).middle:,.0f}"
 
 
 def physics() -> float:
@@ -80,7 +75,6 @@ NUMBERS: dict[str, Callable[[], str]] = {
     "B1_SHARE_ELSEWHERE": lambda: f"{100 * share_elsewhere():.0f} %",
     "B1_TIMES_THE_REST": lambda: f"{share() / (1 - share()):.1f}",
     "B1_SHARE_2016": lambda: f"{author.share_of_collecting()[0].y[0]:.0f} %",
-    "T1_FOUND": times_real_time,
     "T1_STEPS_OF_PHYSICS": lambda: f"{physics():,.0f}",
     "T1_PHYSICS": lambda: f"{physics() * PENDULUM_STEP:,.0f}",
     "A2_REVERSALS": reversals,

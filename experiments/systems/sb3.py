@@ -5,6 +5,7 @@ its shared MuJoCo entry for the two that it does not name (Reacher, InvertedDoub
 """
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -78,10 +79,8 @@ def make_model(
     return TRPO("MlpPolicy", vector, seed=seed, device="cpu", **settings)
 
 
-def trained(
-    env: str, total_steps: int, seed: int, threads: int = 1, plain: bool = False
-) -> tuple[list[tuple[int, float]], float]:
-    """Return (environment steps, return) after every rollout of a run, and its seconds.
+def run(env: str, total_steps: int, seed: int, threads: int = 1, plain: bool = False) -> tuple[TRPO, Curve, float]:
+    """Return a trained model, its learning curve, and the seconds of its training.
 
     threads: of PyTorch. plain: as its documentation types it, with its own defaults.
     """
@@ -91,4 +90,21 @@ def trained(
     model, curve = typed or make_model(env, seed, ZOO.get(env, MUJOCO)), Curve()
     begin = time.perf_counter()
     model.learn(total_steps, callback=curve)
-    return curve.points, time.perf_counter() - begin
+    return model, curve, time.perf_counter() - begin
+
+
+def trained(*given: Any, **options: Any) -> tuple[list[tuple[int, float]], float]:
+    """Return (environment steps, return) after every rollout of a `run`, and its seconds."""
+    _, curve, seconds = run(*given, **options)
+    return curve.points, seconds
+
+
+def mean_action(model: TRPO) -> Callable[[Any], Any]:
+    """Return a trained policy without its noise; it sees observations that are normalised as in training."""
+    normaliser = model.get_vec_normalize_env()
+
+    def act(observation: Any) -> Any:
+        seen = normaliser.normalize_obs(observation) if normaliser else observation
+        return model.predict(seen, deterministic=True)[0]
+
+    return act

@@ -142,8 +142,8 @@ def refuse_other_network(policy: Any, kind: type, names: tuple[str, ...]) -> Non
     if not inherits(type(policy), kind, names):
         raise BadInput(
             f"make_policy returned a {type(policy).__name__}, but this algorithm's gradient is written by hand for the "
-            f"network of {kind.__name__}, with its {' and '.join(names)}; inherit from TRPO, BatchPPO or "
-            "ParallelPolicyGradient, which take the gradient of any policy"
+            f"network of {kind.__name__}, with its {' and '.join(names)}; inherit from an algorithm that takes the "
+            "gradient of any policy: docs/own-algorithm.md names them"
         )
 
 

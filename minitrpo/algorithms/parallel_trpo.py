@@ -33,7 +33,7 @@ from minitrpo.noise import Measured, StepNoise, measure_noise
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array
 from minitrpo.returns import explained_variance, standardise
-from minitrpo.trpo import Batch, Report, trpo_step
+from minitrpo.trpo import Batch, Report
 
 RULE = AdaptiveConfig()
 MODES = ("none", "steps", "kl", "both", "noise")
@@ -307,11 +307,10 @@ class TRPO(Algorithm):
         """Return the new policy, what the step did, and how much of it is noise if that is to be measured."""
         s, old = self.settings, theta
         observations = samples["observations"].astype(np.float32, copy=False)
-        batch = Batch(observations, samples["actions"], samples["advantages"], self.update.sums, self.core)
+        batch = Batch(observations, samples["actions"], samples["advantages"], self.update.sums)
         with self.context.span("policy"):
             solver = (s.cg_iterations, s.cg_damping, s.fisher_fraction)
-            step = self.core.trpo_step or trpo_step
-            theta, report = step(self.policy, old, batch, float(samples["max_kl"]), *solver)
+            theta, report = self.core.step(self.policy, old, batch, float(samples["max_kl"]), *solver)
             measured = None
             if samples["measure"] and report.accepted:
                 measured = measure_noise(self.policy, old, batch, report.gradient, theta - old, *solver)

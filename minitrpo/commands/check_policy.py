@@ -24,7 +24,7 @@ FORMULAS = ("distribution", "log_prob", "kl", "entropy")
 
 
 def findings_of_policy(policy: Any, seed: int = 0) -> Iterator[Finding]:
-    """Yield a finding for each property that a policy gradient or TRPO takes for granted.
+    """Yield a finding for each property that a policy gradient, natural or not, takes for granted.
 
     Args:
         policy: what `make_policy` returned; the policy within it, if it also holds a value function.

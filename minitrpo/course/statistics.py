@@ -111,10 +111,14 @@ def rank_test(one: ArrayLike, other: ArrayLike) -> float:
 
 
 def iqm(scores: Array, axis: int = -1) -> Array:
-    """Return the interquartile mean: the mean of the middle half (Agarwal et al. 2021)."""
-    from scipy.stats import trim_mean
+    """Return the interquartile mean: the mean of the middle half (Agarwal et al. 2021).
 
-    return np.asarray(trim_mean(scores, 0.25, axis=axis))
+    The same as `scipy.stats.trim_mean(scores, 0.25, axis)`, whose checks take ten times as long as the mean itself: a
+    bootstrap calls this function thousands of times.
+    """
+    scores = np.moveaxis(np.asarray(scores, float), axis, -1)
+    n, cut = scores.shape[-1], int(0.25 * scores.shape[-1])
+    return np.asarray(np.partition(scores, (cut, n - cut - 1), axis=-1)[..., cut : n - cut].mean(axis=-1))
 
 
 def iqm_interval(scores: Array) -> tuple[float, float]:

@@ -47,7 +47,7 @@ class TanhGaussian(Acting):
 
     def act_function(self, theta):
         layers = unflatten(theta, self.sizes)
-        return lambda observations, noise, used: act(activations(layers, observations, used)[-1], noise)[0]
+        return lambda observations, noise, used: act(activations(layers, observations)[-1], noise)[0]
 
     def distribution(self, theta, observations):
         return np.tanh(perceptron(theta, self.sizes, observations)[:, : self.action_size])

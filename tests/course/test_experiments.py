@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from experiments import __main__ as command
-from experiments import family, harness, pages, panel, pictures, returns, rules, scaling, seconds, tables
+from experiments import family, harness, pages, panel, peers, pictures, returns, rules, scaling, seconds, tables
 from experiments.claims import CLAIMS, VERDICTS, elsewhere, judge, measure
 from experiments.claims.questions import (
     BARELY,
@@ -29,6 +29,8 @@ from experiments.claims.questions import (
 )
 from experiments.harness import FULL, QUICK, Arm, Busy, Experiment, Size
 from experiments.limit import OpenLoop, RecordingVectorEnv
+from experiments.numbers import of_speed
+from experiments.panel_environments import RECIPES, TASKS, in_units
 from experiments.registry import EXPERIMENTS
 from experiments.rules import improvement, over_environments
 from minitrpo.algorithms.registry import ALGORITHMS
@@ -217,7 +219,79 @@ def test_one_ranks_recorded_seconds_predict_those_of_several():
     assert (len(errors), np.median(errors) < 10, max(errors) < 25) == (72, True, True)
 
 
+def test_a_return_is_kept_from_the_step_after_the_last_one_below_it():
+    steps = np.array([100, 200, 300, 400])
+    rising, falling = [(steps, np.array([0.0, 6.0, 4.0, 8.0]))], [(steps, np.array([9.0, 9.0, 9.0, 1.0]))]
+    assert [seconds.staying(rising, target) for target in (0.0, 5.0, 8.0, 9.0)] == [100, 400, 400, None]
+    assert seconds.staying(falling, 5.0) is None, "it ends below"
+    ours, theirs = seconds.Needed(200, 400, 100.0), seconds.Needed(800, 900, 10.0)
+    of = {returns.OURS: ours, returns.THEIRS: theirs}
+    assert (seconds.times_sooner(of), seconds.times_sooner_for_good(of)) == (40.0, 20.0)
+    of[returns.OURS] = ours._replace(stays=None)
+    assert seconds.times_sooner_for_good(of) == 0.0
+
+
+def test_an_environment_is_worth_reaching_where_the_target_is_above_doing_nothing(monkeypatch):
+    monkeypatch.setattr(seconds, "still", lambda: {"a": 10.0, "b": 10.0})
+    assert [*seconds.worth_reaching({"a": (9.0, {}), "b": (11.0, {}), "c": (-5.0, {})})] == ["b", "c"]
+
+
+def of_rounds(*rounds):
+    """Return runs of `peers` whose updates take these seconds, half of them collecting."""
+    return [{"times": {name: np.array(taken) / 2 for name in ("collect_s", "update_s")}} for taken in rounds]
+
+
+def test_an_interval_of_peers_knows_the_rounds_and_the_updates_of_the_reference():
+    quick, slow = of_rounds(*[[1.0] * 5] * 3), of_rounds(*[[4.0] * 5] * 3)
+    assert peers.times_as_fast(slow, quick) == (4.0, 4.0, 4.0), "nothing varies"
+    uneven = of_rounds([4.0] * 5, [4.0] * 5, [8.0] * 5)
+    assert peers.times_as_fast(uneven, quick) == (4.0, 4.0, 8.0), "a round of the reference may come twice"
+    unsteady = of_rounds(*[[2.0, 3.0, 4.0, 5.0, 6.0]] * 3)
+    found = peers.times_as_fast(unsteady, quick)
+    assert found.low < found.middle == 4.0 < found.high, "its updates may, too"
+    slowing, same = of_rounds([4.0] * 5, [8.0] * 5, [40.0] * 5), of_rounds([1.0] * 5, [2.0] * 5, [10.0] * 5)
+    assert peers.times_as_fast(slowing, same) == (4.0, 4.0, 4.0), "what slows a round slows both systems"
+    few = peers.times_as_fast(of_rounds([4.0], [9.0]), of_rounds([1.0], [1.0]))
+    assert few == (6.5, 4.0, 9.0), "of few updates the rounds' range"
+
+
+def test_two_seeds_have_a_range_and_no_interval():
+    runs = [{"curves": {"env_steps": np.array([1.0]), "mean_return": np.array([x])}} for x in (1.0, 5.0, 9.0)]
+    assert returns.final("Hopper-v5", runs[:2]) == ("3 (2)", "range 1 to 5")
+    assert returns.final("Hopper-v5", runs) == ("5 (3)", "1 to 9")
+
+
+def test_differences_are_asked_all_at_once():
+    rng = np.random.default_rng(0)
+    far, near = (rng.normal(9, 1, 5), rng.normal(0, 1, 5)), (np.arange(5.0), np.arange(5.0) + 3.0)
+    (alone,) = returns.apart([near])
+    assert alone[1], "one question"
+    assert [beyond for _, beyond in returns.apart([far, *[near] * 9])] == [True, *[False] * 9], "ten of them"
+
+
+def test_every_number_of_speed_stands_on_a_page():
+    shown = "".join(page.read_text("utf-8") for page in pages.PAGES)
+    assert [name for name in of_speed.NUMBERS if f"<!-- ={name} -->" not in shown] == []
+
+
 # --- the panel, and rules that adapt
+
+
+def test_the_tasks_that_only_change_a_unit_are_those_that_are_made_by_factors_alone():
+    by_factors = {name for name, recipe in RECIPES.items() if getattr(recipe.change, "func", None) is in_units}
+    assert {name for name, task in TASKS.items() if task.only_units} == by_factors
+    assert sorted(panel.IN_UNITS + panel.NOT_IN_UNITS) == sorted(panel.HELD)
+
+
+def test_a_peer_counts_by_the_clock_if_it_ends_above_the_border():
+    env, steps = panel.HELD[0], np.arange(50.0)
+    chance = {("random", env): [{"mean": 0.0, "deviation": 1.0, "episodes": 10_000}]}
+    for end, counts in ((1.0, True), (0.11, True), (0.09, False), (0.0, False)):
+        ends = {panel.OURS: 1.0, panel.TRPO: end, panel.PPO: 1.0}
+        runs = {
+            (name, env): [{"curves": {"env_steps": steps, "mean_return": np.full(50, x)}}] for name, x in ends.items()
+        }
+        assert panel.counts(chance | runs, env, panel.TRPO) is counts
 
 
 def test_a_score_is_0_for_chance_and_1_for_the_best_end_of_any_run():

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -38,7 +39,7 @@ comm.ssend(7, dest=(rank + 1) % 3)
 r = comm.irecv(source=1 - rank)
 x = r.wait()
 === waitall: 2 ranks, tag, ranks 0 1, lines 5
-r = [comm.irecv(source=1 - rank), comm.isend(3, dest=1 - rank, tag=4)]
+r = [comm.irecv(source=1 - rank, tag=3), comm.isend(3, dest=1 - rank, tag=4)]
 MPI.Request.waitall(r)
 === receive from itself: 2 ranks, self, ranks 1, lines 6
 if rank == 1:
@@ -71,7 +72,7 @@ for i in range(4):
         comm.recv(source=1)
     elif i < 3:
         comm.send(i, dest=0)
-=== any source, nobody: 3 ranks, no sender, ranks 0, lines 6
+=== any source and no sender: 3 ranks, no sender, ranks 0, lines 6
 if rank == 0:
     comm.recv()
 else:
@@ -178,18 +179,20 @@ def quick_verdict(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def no_process_is_left():
+def no_process_is_left(monkeypatch, tmp_path_factory):
+    """After a test no process lives that names its temporary folder, as ranks do."""
+    folder = str(tmp_path_factory.mktemp("programs"))
+    monkeypatch.setattr(tempfile, "tempdir", folder)
+    monkeypatch.setenv("TMPDIR", folder)  # of a kernel
     yield
-    until = time.monotonic() + 5
-    while left := [process for process in psutil.process_iter(["cmdline"]) if ours(process)]:
+    until = time.monotonic() + 10
+    while left := [process for process in psutil.process_iter(["cmdline"]) if is_rank(process, folder)]:
         assert time.monotonic() < until, left
         time.sleep(0.05)
 
 
-def ours(process):
-    """Return whether a process that lives is a rank of a program in a cell."""
-    words = process.info["cmdline"] or []
-    return str(run.RECORDER) in words and process.status() != psutil.STATUS_ZOMBIE
+def is_rank(process, folder):
+    return any(word.startswith(folder) for word in process.info["cmdline"] or [])
 
 
 @pytest.mark.parametrize(
@@ -311,6 +314,22 @@ def test_a_program_that_ends_although_messages_are_left_or_roots_differ_has_note
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("send", "receive", "kind"),
+    [
+        ("comm.Send(x, dest=1)", "comm.recv(source=0)", "letters"),
+        ("comm.send(x, dest=1)", "comm.Recv(x, source=0)", "letters"),
+        ("comm.send(1, dest=1)", "comm.Recv(np.zeros(100), source=0)", "letters"),
+        ("comm.Send(x, dest=1)", "comm.Recv(x[:2], source=0)", "sizes"),
+    ],
+)
+def test_a_receive_of_another_kind_or_with_too_little_room_is_named_whether_mpi_notices_or_not(send, receive, kind):
+    result = run_mpi(f"{BEGIN}x = np.zeros(3)\nif rank == 0:\n    {send}\nelse:\n    {receive}\n", 2)
+    (found,) = (finding for finding in (*result.findings, *result.notes) if finding.kind == kind)
+    assert (found.ranks, found.lines) == ((0, 1), (7, 9))
+
+
+@pytest.mark.slow
 def test_what_a_program_prints_without_end_is_cut_and_slow_programs_are_not_called_deadlocks(monkeypatch):
     result = run_mpi("while True: print('again and again')\n", 2, timeout=3)
     assert result.cause == "computing"
@@ -390,3 +409,14 @@ def test_programs_are_files_too(tmp_path):
     file = tmp_path / "hello.py"
     file.write_text("print('hello')\nanswer = 42\n")
     assert run_mpi(Path(file), 1, names=["answer"]).values == ({"answer": 42},)
+
+
+@pytest.mark.slow
+def test_a_plain_program_is_not_recorded_and_nothing_is_said_of_its_calls():
+    result = run_mpi(RING, 2, names=["total"], record=False)
+    assert (result.ok, result.values, result.messages, result.calls) == (True, ({"total": 3}, {"total": 3}), [], [])
+    result = run_mpi(BEGIN + "comm.recv(source=1 - rank)", 2, timeout=3, record=False)
+    assert (result.cause, {finding.lines for finding in result.findings if finding.kind == "where"}) == (
+        "calls",
+        {(5,)},
+    )

@@ -5,7 +5,6 @@ from dataclasses import replace
 import autograd.numpy as np
 import pytest
 from autograd import grad
-from minitrpo.log_probability import LogProbability
 
 from minitrpo.checks import target
 from minitrpo.course.checks import differential
@@ -14,6 +13,7 @@ from minitrpo.course.checks.register import examine, find
 from minitrpo.course.checks.words import number
 from minitrpo.course.last_step import READINGS, values_after
 from minitrpo.optimisers import adam
+from minitrpo.policy_gradient import LogProbability
 
 
 def refusal(name, candidate):

@@ -17,6 +17,7 @@ from minitrpo.course.statistics import (
     Interval,
     difference_interval,
     half_interval,
+    iqm,
     mean_interval,
     median_interval,
     rank_test,
@@ -134,3 +135,10 @@ def test_a_verdict_needs_the_whole_interval():
         assert verdict(Interval(3, 2, 4), claimed, above=False) == below
     assert verdict(Interval(3, np.nan, np.nan), 1) == verdict(Interval(3, np.nan, 4), 1) == CANNOT_TELL
     assert f"{Interval(1.25, 0.5, 2):.2f}" == "1.25 (0.50 to 2.00)"
+
+
+@given(st.integers(1, 12), st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_the_interquartile_mean_is_scipys_trimmed_mean(n, columns, seed):
+    scores = np.random.default_rng(seed).standard_normal((n, columns)).round(1)  # with ties
+    for axis in (0, 1):
+        np.testing.assert_array_equal(iqm(scores, axis=axis), stats.trim_mean(scores, 0.25, axis=axis))

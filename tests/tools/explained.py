@@ -4,11 +4,15 @@
     python tests/tools/explained.py faults RUNS 0-1
     python tests/tools/explained.py usual RUNS 0        write minitrpo/reports/usual.csv from these healthy runs
     python tests/tools/explained.py count RUNS 1        hits among the first two findings, and first findings if healthy
+    python tests/tools/explained.py keep RUNS 1         record the first two findings of every run in experiments/data
+
+With a last word `first` it is about one run of each fault and of each member alone, which takes minutes, not an hour.
 
 Even seeds set the limits, odd ones test them.
 """
 
 import csv
+import datetime
 import sys
 import time
 from collections import Counter
@@ -25,6 +29,12 @@ from minitrpo.commands.command_line import seeds_of
 from minitrpo.reports import findings
 from minitrpo.reports.explain import explain
 from minitrpo.run_folder.folder import RunFolder
+
+sys.path[:0] = [str(Path(__file__).parents[2])]
+
+from experiments import explained as recorded  # noqa: E402
+from experiments import tables  # noqa: E402
+from experiments.harness import machine_and_version  # noqa: E402
 
 MANY, ENDING = ("CartPole-v1", "Pendulum-v1", "Reacher-v5"), ("CartPole-v1", "Acrobot-v1", "InvertedPendulum-v5")
 BOX, LIMITED = ("Pendulum-v1", "Reacher-v5", "InvertedPendulum-v5"), ("Acrobot-v1", "Pendulum-v1", "Reacher-v5")
@@ -174,14 +184,27 @@ def runs_of(place, seeds):
                     yield place / f"{fault.replace(' ', '_')}/{name}/{task}-{seed}", fault, told
 
 
-def train(place, seeds, faults):
+def first_of_each(place, seeds):
+    """Yield the first run of each fault, and of each member without one."""
+    known = set()
     for out, fault, told in runs_of(place, seeds):
+        what = fault or told["algorithm"]
+        if what not in known:
+            known.add(what)
+            yield out, fault, told
+
+
+CHOSEN = first_of_each if sys.argv[-1] == "first" else runs_of
+
+
+def train(place, seeds, faults):
+    for out, fault, told in CHOSEN(place, seeds):
         if bool(fault) == faults and not (out / "checkpoint.npz").exists():
             minitrpo.train(out=out, progress="none", checkpoint_every="100000", **told)
 
 
 def explained(place, seeds, healthy=True):
-    for out, fault, told in runs_of(place, seeds):
+    for out, fault, told in CHOSEN(place, seeds):
         if (out / "checkpoint.npz").exists() and (healthy or fault):
             yield fault, told, explain(RunFolder.open(str(out)))
 
@@ -227,12 +250,34 @@ def count(place, seeds):
     )
 
 
+MADE = ("healthy", "faults", "keep")  # the steps by which the recorded rows are made
+
+
+def keep(place, seeds):
+    """Record the first two findings of every run; docs/explain.md shows them."""
+    rows = {column: [] for column in recorded.COLUMNS}
+    for fault, told, said in explained(place, seeds):
+        first, second = (*said.kinds[:2], "", "")[:2]
+        names = FAULTS[fault][0] if fault else ""
+        task = told["env"].removeprefix(fault.title().replace(" ", ""))  # planted faults are in the name of the task
+        cells = (fault, names, told["algorithm"], task, told["seed"], first, second)
+        for column, cell in zip(recorded.COLUMNS, cells, strict=True):
+            rows[column].append(cell)
+    machine, version = machine_and_version()
+    made = {"experiment": "explained", "version": version, "date": f"{datetime.date.today()}"}
+    command = "; ".join(
+        f"python tests/tools/explained.py {what} RUNS {sys.argv[3]}" for what in ("faults", "healthy", "keep")
+    )
+    tables.add(recorded.FOLDER, made, command, machine, {"rows": rows})
+
+
 if __name__ == "__main__":
-    what, folder, numbers = sys.argv[1:]
+    what, folder, numbers = sys.argv[1:4]
     WHAT = {
         "healthy": partial(train, faults=False),
         "faults": partial(train, faults=True),
         "usual": usual,
         "count": count,
+        "keep": keep,
     }
     WHAT[what](Path(folder), seeds_of(numbers))

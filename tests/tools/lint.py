@@ -25,6 +25,8 @@ import concepts  # noqa: E402
 import report as cluster  # noqa: E402
 
 from experiments import pages as recorded  # noqa: E402
+from experiments.numbers import NUMBERS  # noqa: E402
+from experiments.typed import typed_numbers  # noqa: E402
 from minitrpo.algorithms.registry import ALGORITHMS  # noqa: E402
 
 # From the ground up, above the mathematics; a file imports from its own floor and from those below
@@ -252,6 +254,17 @@ def a_table_says_what_was_recorded():
         for file in shown
         if shown[file] != text(file)
     )
+
+
+def a_measured_number_is_not_typed():
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "experiments/README.md"):
+        for line, words in typed_numbers(text(page)):
+            yield f"{short(page)}:{line}: generate it, or write a setting as code (docs/CONTRIBUTING.md): {words}"
+
+
+def every_number_is_on_a_page():
+    shown = {name for page in recorded.PAGES for _, name, _ in recorded.NUMBER.findall(text(page))}
+    yield from (f"{name} of experiments/numbers is on no page" for name in sorted(NUMBERS.keys() - shown))
 
 
 def a_picture_is_one_and_is_on_a_page():

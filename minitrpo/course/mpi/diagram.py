@@ -96,7 +96,7 @@ def last_moment(state: State) -> float:
 
 def waits(state: State) -> list[tuple[Call, float, float]]:
     """Return (call, begin, end) of all waiting: in a collective call until the last rank comes, else to its end."""
-    found, end = [], last_moment(state)
+    result, end = [], last_moment(state)
     for call in state.calls:
         if call.immediate or call.failed:
             continue
@@ -105,14 +105,14 @@ def waits(state: State) -> list[tuple[Call, float, float]]:
             arrivals = [other.begin for other in state.arrived_at(call.comm, call.order).values()]
             until = min(until, max(arrivals))
         if until > call.begin:
-            found.append((call, call.begin, until))
-    return found
+            result.append((call, call.begin, until))
+    return result
 
 
 def title(state: State) -> str:
     """Return what there is to see: how many messages and bytes, and which rank waits most."""
     if not state.calls:
-        return "no MPI call"
+        return "no MPI call was written down" if state.full else "no MPI call"
     number = len(state.messages)
     text = f"{number or 'no'} message{'s' * (number != 1)}"
     if number:
@@ -162,24 +162,29 @@ def draw_collectives(axis: Any, state: State, scale: Scale, places: list[tuple[f
 def draw_messages(axis: Any, state: State, scale: Scale, places: list[tuple[float, float]]) -> None:
     """Draw an arrow for each message from its send to the end of its receive; a cross if no rank has received it."""
     messages = state.messages
-    few = len(messages) <= MOST_LABELS
+    labelled = len(messages) <= MOST_LABELS
     for message in messages:
         begin, end = scale(message.sent), scale(message.received)
         source, dest = message.source, message.dest
         lost = message.received is None
         target = (begin + 0.03, source + 0.45 * np.sign(dest - source)) if lost else (end, dest)
         style = "-" if lost else "-|>"
-        look = {"arrowstyle": style, "color": RED if lost else ARROW, "linewidth": 1.1 if few else 0.7, "shrinkA": 0}
-        look |= {"shrinkB": 0, "mutation_scale": 9 if few else 6, "linestyle": "--" if lost else "-"}
+        look = {
+            "arrowstyle": style,
+            "color": RED if lost else ARROW,
+            "linewidth": 1.1 if labelled else 0.7,
+            "shrinkA": 0,
+        }
+        look |= {"shrinkB": 0, "mutation_scale": 9 if labelled else 6, "linestyle": "--" if lost else "-"}
         if source == dest:
             look["connectionstyle"] = "arc3,rad=-0.6"
         axis.annotate("", target, (begin, source), arrowprops=look, zorder=4)
-        axis.plot([begin], [source], ".", color=look["color"], markersize=4 if few else 2, zorder=5)
+        axis.plot([begin], [source], ".", color=look["color"], markersize=4 if labelled else 2, zorder=5)
         if lost:
             axis.plot([target[0]], [target[1]], "x", color=RED, markersize=7, zorder=5)
         part = between_lines(abs(source - dest)) if not lost else 0.5
         x, y = begin + part * (target[0] - begin), source + part * (target[1] - source)
-        if few and free(places, x, y):
+        if labelled and free(places, x, y):
             axis.text(x, y, text_of(message), fontsize=8, ha="center", va="center", zorder=6, bbox=BOX)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from minitrpo.course.mpi.program import Program
-from minitrpo.course.mpi.record import Call, Message, State
+from minitrpo.course.mpi.record import Call, Message, State, fits
 
 # Collective calls to which all ranks come with buffers of one size
 SAME_SIZES = ("Bcast", "Gather", "Allgather", "Alltoall", "Reduce", "Allreduce", "Scan", "Exscan")
@@ -22,13 +22,14 @@ class Finding:
     kind: the cause; ranks, lines: those that the sentence names; text: the sentence. The kinds are
 
     - of a program that ends by itself: "syntax" (an error in its text), "raised" (an exception), "exit" (a process was
-      killed), "sizes" (buffers of a collective call differ in size);
+      killed), "sizes" (buffers differ in size), "letters" (`Send` with `recv`, or `send` with `Recv`);
     - of a program that had to be ended: "self" (a rank waits for itself), "tag", "source", "communicator" (there is a
       message, but another than the rank waits for), "finished" (the other rank has ended), "skipped" (not all ranks
       make a collective call), "collectives" (they make different ones), "roots" (with different roots), "cycle" (each
       waits for the next), "no sender" (a message of any rank would do), "computing" (a rank is in no MPI call),
       "calls" (too many to be written down), "time" (nothing of all this); "where" says where a rank is;
-    - of a program that has ended all the same: "unreceived", "collectives", "roots", "sizes".
+    - of a program that has ended all the same: "unreceived", "collectives", "roots", "sizes", "letters",
+      "value" (a variable could not be handed over).
     """
 
     kind: str
@@ -53,15 +54,15 @@ def wanted_ranks(state: State, call: Call) -> set[int]:
 
 def partners(state: State, call: Call) -> set[int]:
     """Return with which ranks a call to send or to receive still has to exchange a message."""
-    found: set[int] = set()
+    wanted: set[int] = set()
     if (call.rank, call.number) in state.matches:
-        return found
+        return wanted
     if call.receives or call.probe:
         everybody = set(state.members.get(call.comm or "", range(state.ranks)))
-        found |= everybody if call.source is None else {call.source}
+        wanted |= everybody if call.source is None else {call.source}
     if call.sends and call.dest is not None and not call.receives:
-        found.add(call.dest)
-    return {rank for rank in found if rank >= 0}
+        wanted.add(call.dest)
+    return {rank for rank in wanted if rank >= 0}
 
 
 def unfinished(state: State, call: Call) -> list[Call]:
@@ -162,21 +163,21 @@ def simple_purpose(state: State, call: Call) -> str:
 
 def where(state: State, program: Program, places: dict[int, int]) -> list[Finding]:
     """Return in which line each rank is, and for what it waits."""
-    found = []
+    findings = []
     for rank in range(state.ranks):
         if rank in state.now:
             call = state.now[rank]
-            found.append(Finding("where", (rank,), lines(call), f"{at(call)} {purpose(state, call)}."))
+            findings.append(Finding("where", (rank,), lines(call), f"{at(call)} {purpose(state, call)}."))
         elif rank in state.finished:
-            found.append(
+            findings.append(
                 Finding("where", (rank,), (), f"rank {rank} has come to the end of the program{after(state, rank)}.")
             )
         elif rank in state.full and rank in places:
             text = f"rank {rank}, line {places[rank]}: `{program.line(places[rank])}`."
-            found.append(Finding("where", (rank,), (places[rank],), text))
+            findings.append(Finding("where", (rank,), (places[rank],), text))
         elif rank not in places:
-            found.append(Finding("where", (rank,), (), f"rank {rank} has not begun its program."))
-    return found
+            findings.append(Finding("where", (rank,), (), f"rank {rank} has not begun its program."))
+    return findings
 
 
 def after(state: State, rank: int) -> str:
@@ -199,18 +200,18 @@ def explain(state: State, program: Program, places: dict[int, int]) -> list[Find
         places: the line in which each rank is, of those that answered.
 
     """
-    found = list(raised(state, program))
+    findings = list(raised(state, program))
     if state.full:
         text = f"{names(state.full)} made MPI calls that are not written down, so that the cause is not known."
-        found.append(Finding("calls", tuple(state.full), (), capital(text)))
+        findings.append(Finding("calls", tuple(state.full), (), capital(text)))
     else:
-        found += [*selves(state), *collectives(state), *near_misses(state), *ended(state), *cycles(state)]
-    found += computing(state, program, places)
+        findings += [*selves(state), *collectives(state), *near_misses(state), *ended(state), *cycles(state)]
+    findings += computing(state, program, places)
     if not state.full:
-        found += [*skipped(state), *no_sender(state)]
-    if not found:
-        found.append(Finding("time", (), (), "It is not known for what the ranks wait; perhaps they still work."))
-    return [*found, *where(state, program, places)]
+        findings += [*no_sender(state), *skipped(state)]
+    if not findings:
+        findings.append(Finding("time", (), (), "It is not known for what the ranks wait; perhaps they still work."))
+    return [*findings, *where(state, program, places)]
 
 
 def computing(state: State, program: Program, places: dict[int, int]) -> Iterable[Finding]:
@@ -218,8 +219,8 @@ def computing(state: State, program: Program, places: dict[int, int]) -> Iterabl
     for rank in sorted(places.keys() - state.now.keys() - state.finished.keys() - state.full):
         line = places[rank]
         loop = program.loop_around(line)
-        inside = f", in the loop of line {loop}, `{program.line(loop)}`," if loop is not None else ""
-        text = f"Rank {rank} was in line {line}, `{program.line(line)}`{inside} and in no MPI call: it computes."
+        inside = "" if loop in (None, line) else f" in the loop of line {loop}, `{program.line(loop)}`,"
+        text = f"Rank {rank} was in line {line}, `{program.line(line)}`,{inside} and in no MPI call that waits."
         yield Finding("computing", (rank,), (line,), text)
 
 
@@ -234,11 +235,11 @@ def selves(state: State) -> Iterable[Finding]:
 
 def turns(state: State) -> Iterable[dict[int, Call]]:
     """Yield the calls of each collective operation, in the order of turns of each communicator."""
-    found: dict[tuple[str, int], dict[int, Call]] = {}
+    operations: dict[tuple[str, int], dict[int, Call]] = {}
     for call in state.calls:
         if call.comm is not None and call.order is not None:
-            found.setdefault((call.comm, call.order), {})[call.rank] = call
-    yield from (found[turn] for turn in sorted(found))
+            operations.setdefault((call.comm, call.order), {})[call.rank] = call
+    yield from (operations[turn] for turn in sorted(operations))
 
 
 def collectives(state: State) -> Iterable[Finding]:
@@ -300,9 +301,9 @@ def ended(state: State) -> Iterable[Finding]:
         wanted = wanted_ranks(state, call)
         if call.collective or not wanted or not wanted <= state.finished.keys() or missed(state, call):
             continue
-        verb = "receives it" if call.sends and not call.receives else "sends one"
-        text = f"Rank {call.rank} waits in line {call.line} for {names(wanted)}, "
-        text += f"at the end of the program already, to make a call that {verb}."
+        have = "have" if len(wanted) > 1 else "has"
+        text = f"Rank {call.rank} waits in line {call.line} for {names(wanted)}, which {have} come to the end of the "
+        text += "program and will make no other call."
         yield Finding("finished", (call.rank, *sorted(wanted)), lines(call), text)
 
 
@@ -342,7 +343,8 @@ def cycles(state: State) -> Iterable[Finding]:
     if path is None:
         return
     calls = [state.now[rank] for rank in path]
-    who = " and ".join(f"rank {call.rank} (line {call.line})" for call in calls)
+    *others, last = [f"rank {call.rank} (line {call.line})" for call in calls]
+    who = f"{', '.join(others)} and {last}"
     how = "each waits for the other" if len(path) == 2 else "each waits for the next, and the last for the first"
     yield Finding("cycle", tuple(path), lines(*calls), f"{capital(who)}: {how}: a deadlock.")
 
@@ -410,9 +412,9 @@ def one_line(kind: str, text: str) -> str:
 
 def findings_of_failure(state: State, program: Program, code: int, said: str) -> list[Finding]:
     """Return why a program ended by itself with an exit code other than 0. said: what mpiexec has printed."""
-    found = [*raised(state, program), *sizes(state)]
-    if found:
-        return found
+    findings = [*raised(state, program), *sizes(state), *unlike(state)]
+    if findings:
+        return findings
     pid = re.search(r"PID (\d+) RUNNING", said)
     ranks = [rank for rank, number in state.pids.items() if pid is not None and number == int(pid[1])]
     if not ranks:
@@ -429,6 +431,29 @@ def sizes(state: State) -> Iterable[Finding]:
             numbers = ", ".join(f"rank {rank} {there[rank].size:,}" for rank in sorted(there) if there[rank].size)
             text = f"`{one.text}` (line {one.line}) takes equally many bytes of each rank; here: {numbers}."
             yield Finding("sizes", tuple(sorted(there)), lines(one), text)
+            return
+
+
+def unlike(state: State) -> Iterable[Finding]:
+    """Find messages whose receive takes another kind of data than was sent, or has less room."""
+    pairs = [(message, message.receive) for message in state.messages if message.receive is not None]
+    for call in state.calls:
+        fitting = [
+            message for message in state.open_sends if call.end is None and call.receives and fits(message, call)
+        ]
+        pairs += [(message, call) for message in fitting[:1]]
+    for message, call in pairs:
+        ranks, places = (message.source, message.dest), lines(message.send, call)
+        text = (
+            f"Rank {message.source} sent by `{message.send.name}` (line {message.send.line}) what rank {message.dest} "
+        )
+        text += f"rank {message.dest} received by `{call.name}` (line {call.line})"
+        if message.send.buffers != call.buffers and call.name not in ("mprobe", "Mprobe", "improbe", "Improbe"):
+            kinds = "small letters are for any object, methods with a capital letter for buffers"
+            yield Finding("letters", ranks, places, f"{text}: {kinds}.")
+            return
+        if call.buffers and call.room is not None and call.room < message.size:
+            yield Finding("sizes", ranks, places, f"{text}: {message.size:,} bytes, with room for {call.room:,}.")
             return
 
 
@@ -452,6 +477,7 @@ def oddities(state: State) -> Iterable[Finding]:
         yield from unreceived(state)
         yield from collectives(state)
         yield from sizes(state)
+        yield from unlike(state)
 
 
 def unreceived(state: State) -> Iterable[Finding]:

@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -37,6 +38,7 @@ def options() -> Options:
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--by-rank", action="store_true")
     parser.add_argument("--fails", action="store_true")
+    parser.add_argument("--plain", action="store_true")
     return parser
 
 
@@ -55,7 +57,7 @@ def run_cell(line: str, cell: str, variables: dict[str, Any]) -> None:
         if chosen.name is not None:
             variables[chosen.name] = source
         shown = Shown(by_rank=chosen.by_rank)
-        result = run_mpi(source, chosen.n, timeout=chosen.timeout, show_line=shown.line)
+        result = run_mpi(source, chosen.n, timeout=chosen.timeout, record=not chosen.plain, show_line=shown.line)
     except (BadInput, JobFailed, OSError) as error:
         raise MpiProgramFailed(str(error)) from None
     except KeyboardInterrupt:
@@ -127,3 +129,12 @@ def show_messages(result: MpiResult | None = None) -> None:
 def load_ipython_extension(shell: Any) -> None:
     """Give IPython the cell magic %%mpi: `%load_ext minitrpo.course.mpi`."""
     shell.register_magic_function(lambda line, cell: run_cell(line, cell, shell.user_ns), "cell", "mpi")
+
+
+def in_notebook() -> None:
+    """Give the notebook that imports this package the cell magic, if it is one."""
+    if "IPython" in sys.modules:
+        from IPython import get_ipython
+
+        if (shell := get_ipython()) is not None:
+            load_ipython_extension(shell)

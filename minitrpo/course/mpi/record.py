@@ -31,6 +31,7 @@ class Call:
     order: int | None  # of a collective call: the how many-th of its communicator, from 1
     root: int | None
     size: int | None  # bytes
+    room: int | None  # bytes of the buffer of a call that receives
     dest: int | None
     send_tag: int | None
     sends: bool
@@ -49,6 +50,11 @@ class Call:
     def immediate(self) -> bool:
         """Return whether this call only begins something that a request ends."""
         return self.name[0] in "iI"
+
+    @property
+    def buffers(self) -> bool:
+        """Return whether the call takes buffers, which mpi4py's methods in capital letters do, and not any object."""
+        return self.name[0].isupper()
 
     @property
     def waits(self) -> bool:
@@ -189,19 +195,19 @@ class State:
             if (call.rank, call.number) in arrived:
                 waited, (_, source, tag, size) = arrived[call.rank, call.number]
                 queues[call.comm, source, call.rank, tag].append((call, waited, size))
-        found = []
+        result = []
         for call in self.calls:
             if not call.sends or call.failed or call.dest is None or call.dest < 0:
                 continue
             queue = queues[call.comm, call.rank, call.dest, call.send_tag]
             receive, end, size = first_of(queue, call.size or 0)
-            found.append(
+            result.append(
                 Message(
                     call.rank, call.dest, call.send_tag or 0, size, call.comm or "", call.begin,
                     end, call, receive,
                 )
             )  # fmt: skip
-        return found
+        return result
 
     @cached_property
     def open_sends(self) -> list[Message]:
@@ -220,7 +226,7 @@ class State:
         MPI gives a message to the first receive that fits it, in the order in which the receives were made.
         """
         free = list(self.open_sends)
-        found: dict[tuple[int, int], Call] = {}
+        result: dict[tuple[int, int], Call] = {}
         for call in self.calls:
             if not (call.receives or call.probe) or call.failed or (call.rank, call.number) in self.complete:
                 continue
@@ -228,11 +234,11 @@ class State:
                 continue
             message = next((message for message in free if fits(message, call)), None)
             if message is not None:
-                found[call.rank, call.number] = message.send
+                result[call.rank, call.number] = message.send
                 if not call.probe:
                     free.remove(message)
-                    found[message.send.rank, message.send.number] = call
-        return found
+                    result[message.send.rank, message.send.number] = call
+        return result
 
     def arrived_at(self, comm: str, order: int) -> dict[int, Call]:
         """Return the calls with which ranks take part in one collective operation of a communicator."""
@@ -270,6 +276,7 @@ def call_of(key: tuple[int, int], entry: dict[str, Any], ended: dict[str, Any] |
         order=entry.get("order"),
         root=entry.get("root"),
         size=entry.get("pickled", size if size is not None else entry.get("size")),
+        room=entry.get("room"),
         dest=dest,
         send_tag=send_tag,
         sends="send" in entry,

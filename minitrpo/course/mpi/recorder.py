@@ -12,7 +12,8 @@ killed; record.py reads them. The entry `e` says what a line is:
     failed    n                       call n has raised
     out       text, stream            the program has printed
     raised    line, type, text        the program ended by an exception, or by os._exit
-    end                                     the program has come to its end
+    full                              the rank makes calls that are not written down
+    end                               the program has come to its end
 """
 
 import ast
@@ -196,8 +197,8 @@ def known(comm: Any) -> tuple[str, list[int]]:
     """Return the name of a communicator, which all its members give it, and its members as ranks of COMM_WORLD."""
     if not hasattr(comm, "recorded"):
         adopt(comm, "other")
-    found: tuple[str, list[int]] = comm.recorded
-    return found
+    result: tuple[str, list[int]] = comm.recorded
+    return result
 
 
 def adopt(comm: Any, name: str) -> Any:
@@ -212,8 +213,9 @@ def adopt(comm: Any, name: str) -> Any:
 
 def parameters(method: Any) -> tuple[list[str], dict[str, Any]]:
     """Return the names of a method's parameters without self, and the values that they have by default."""
-    found = [each for each in inspect.signature(method).parameters.values() if each.name not in ("self", "cls")]
-    return [each.name for each in found], {each.name: each.default for each in found if each.default is not each.empty}
+    everything = inspect.signature(method).parameters.values()
+    named = [one for one in everything if one.name not in ("self", "cls")]
+    return [one.name for one in named], {one.name: one.default for one in named if one.default is not one.empty}
 
 
 def argument_reader(method: Any) -> Callable[[tuple[Any, ...], dict[str, Any]], dict[str, Any]]:
@@ -258,6 +260,7 @@ def point_to_point(base: type, name: str) -> Callable[..., Any]:
             entries["send"] = sent(self, a)
         if receives:
             entries["recv"] = wanted(self, a)
+            entries["room"] = nbytes(a.get("recvbuf", a.get("buf"))) if name[0].isupper() else None
         status = None
         if has_status:
             status = a["status"] = a["status"] or MPI.Status()
@@ -374,9 +377,9 @@ def wait_for_many(name: str) -> Callable[..., Any]:
         requests = list(requests)
         number = recorder.begin(name, requests=numbers_of(requests))
         any_one = name.endswith("any")
-        found = statuses or (MPI.Status() if any_one else [MPI.Status() for _ in requests])
+        filled = statuses or (MPI.Status() if any_one else [MPI.Status() for _ in requests])
         try:
-            value = original(requests, found)
+            value = original(requests, filled)
         except BaseException:
             recorder.failed(number)
             raise
@@ -384,10 +387,10 @@ def wait_for_many(name: str) -> Callable[..., Any]:
             complete = list(range(len(requests)))
         elif any_one:
             index = value[0] if isinstance(value, tuple) else value
-            complete, found = [index] if 0 <= index < len(requests) else [], [found]
+            complete, filled = [index] if 0 <= index < len(requests) else [], [filled]
         else:
             complete = list((value[0] if isinstance(value, tuple) else value) or [])
-        recorder.done(number, finished([requests[index] for index in complete], found[: len(complete)]))
+        recorder.done(number, finished([requests[index] for index in complete], filled[: len(complete)]))
         return value
 
     return method
@@ -427,18 +430,18 @@ def tests_of_many(name: str) -> Callable[..., Any]:
 
     def method(cls: type, requests: Any, statuses: Any = None) -> Any:
         requests = list(requests)
-        found = statuses or (MPI.Status() if name.endswith("any") else [MPI.Status() for _ in requests])
-        value = original(requests, found)
+        filled = statuses or (MPI.Status() if name.endswith("any") else [MPI.Status() for _ in requests])
+        value = original(requests, filled)
         first = value[0] if isinstance(value, tuple) else value
         if name.endswith("all"):
             complete = list(range(len(requests))) if first else []
         elif name.endswith("any"):
-            complete, found = [first] if value[1] and 0 <= first < len(requests) else [], [found]
+            complete, filled = [first] if value[1] and 0 <= first < len(requests) else [], [filled]
         else:
             complete = list(first or [])
         if complete:
             number = recorder.begin(name, requests=numbers_of(requests))
-            recorder.done(number, finished([requests[index] for index in complete], found[: len(complete)]))
+            recorder.done(number, finished([requests[index] for index in complete], filled[: len(complete)]))
         return value
 
     return method
@@ -487,10 +490,12 @@ def methods(base: type) -> dict[str, Any]:
     """Return all methods of a communicator that are written down."""
     between = [name for kind in ("send", "receive", "both", "probe") for name in METHODS[kind] if hasattr(base, name)]
     together = [name for kind in ("collective", "child") for name in METHODS[kind] if hasattr(base, name)]
-    found = {name: point_to_point(base, name) for name in between} | {name: collective(base, name) for name in together}
-    found |= {name: perhaps(base, name) for name in METHODS["perhaps"]}
-    found |= {name: unknown(base, name) for name in METHODS["unknown"] if hasattr(base, name)}
-    return found | {"Abort": abort}
+    result = {name: point_to_point(base, name) for name in between} | {
+        name: collective(base, name) for name in together
+    }
+    result |= {name: perhaps(base, name) for name in METHODS["perhaps"]}
+    result |= {name: unknown(base, name) for name in METHODS["unknown"] if hasattr(base, name)}
+    return result | {"Abort": abort}
 
 
 def abort(self: Any, errorcode: int = 0) -> NoReturn:
@@ -609,7 +614,10 @@ def main(folder: Path) -> None:
     sys.argv, sys.path[0] = [job["program"]], os.getcwd()
     sys.stdout, sys.stderr = Printed(recorder, "stdout", 1), Printed(recorder, "stderr", 2)
     MPI.COMM_WORLD.Barrier()  # Python starts at different times; the program begins on all ranks together
-    install()
+    if job["record"]:
+        install()
+    else:
+        recorder.write("full")
     try:
         run(job, folder)
     except SystemExit as error:

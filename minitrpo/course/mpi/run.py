@@ -85,6 +85,7 @@ def run_mpi(
     timeout: float = 10.0,
     data: Mapping[str, Any] | None = None,
     names: Sequence[str] = (),
+    record: bool = True,
     show_line: Callable[[int, str], None] | None = None,
 ) -> MpiResult:
     """Run a Python program on several ranks by mpiexec, and return what came of it.
@@ -97,6 +98,8 @@ def run_mpi(
             a name, at the top level, is left out: a program that begins with `numbers = [1, 2, 3]` runs with other
             numbers. Values must be what pickle can carry, without classes and functions of a notebook.
         names: variables whose values at the end of the program are wanted, of each rank.
+        record: whether MPI calls are written down, which takes some 20 microseconds a call. Without, nothing is known
+            of messages, and of a program that hangs only in which line each rank is.
         show_line: is called with the rank and the text of each line as it is printed.
 
     Returns:
@@ -116,7 +119,7 @@ def run_mpi(
         source = program.read_text("utf-8") if isinstance(program, Path) else program
         text = Program(str(folder / "program.py"), source)
         Path(text.path).write_text(source, "utf-8")
-        (folder / "job.json").write_text(json.dumps({"program": text.path, "names": list(names)}))
+        (folder / "job.json").write_text(json.dumps({"program": text.path, "names": list(names), "record": record}))
         (folder / "data.pickle").write_bytes(pickle.dumps(dict(data or {})))
         job = Job(folder, text, ranks, show_line)
         if (error := text.syntax_error()) is not None:
@@ -190,7 +193,7 @@ class Job:
                 self.show(rank, line)
 
     def show(self, rank: int, line: str) -> None:
-        """Keep one line, and show it at once if somebody wants to see it."""
+        """Keep one line, and show it at once if the caller wants to see it."""
         self.lines.append((rank, line))
         if self.show_line is not None:
             self.show_line(rank, line)
@@ -204,13 +207,13 @@ class Job:
                 os.kill(pid, signal.SIGUSR1)
         time.sleep(0.3)
         self.record.read()
-        found = {}
+        lines_of_ranks = {}
         for rank in self.record.pids:
             text = (self.folder / f"where{rank}.txt").read_text(errors="replace")
             lines = re.findall(rf'File "{re.escape(self.program.path)}", line (\d+)', text)
             if lines:
-                found[rank] = int(lines[0])
-        return found
+                lines_of_ranks[rank] = int(lines[0])
+        return lines_of_ranks
 
     def result(self, code: int, findings: list[Finding]) -> MpiResult:
         """Return what came of it."""
@@ -239,7 +242,7 @@ class Job:
         lost = []
         for rank in range(self.ranks):
             path = self.folder / f"values{rank}.pickle"
-            pickled = pickle.loads(path.read_bytes()) if path.exists() else {}  # noqa: S301 of our own process
+            pickled = pickle.loads(path.read_bytes()) if path.exists() else {}  # noqa: S301 of our processes
             for name, value in pickled.items():
                 try:
                     values[rank][name] = pickle.loads(value)  # noqa: S301
