@@ -12,6 +12,10 @@ measure time (06, 08, and any that says `timing: true` in the header of its sour
 A source is a jupytext percent file. What the build makes of it, by a word behind `# %%` or a line of its own:
     exercise="name"      becomes the package's function: without its code for students, whole in the solution, with a
                          box that says what to do before it and `check("name", function)` in a cell behind it
+    mpi="-n 3 --show"    makes the cell a program: `%%mpi -n 3 --show` is its first line
+    exercise="ring" mpi="-n 3"
+                         becomes a program of mpi_scripts: with `...` in place of its steps for students, whole in the
+                         solution; its text is kept in the variable `ring`, which the cell behind it checks
     prediction="..."     `guess = 3` becomes `guess = None` for students
     solution="only"      is left out for students
     <!-- loop -->        in a text becomes a picture of the algorithm's loop with this lecture's part lit
@@ -41,7 +45,7 @@ from nbclient import NotebookClient
 from PIL import Image
 
 from minitrpo.checks import target
-from minitrpo.course.checks.register import find
+from minitrpo.course.checks.register import ProgramExercise, find
 from minitrpo.course.lab.kernel import key
 from minitrpo.course.lab.merging import cell_id, changed_by_hand, read
 from minitrpo.course.machine import BUSY, busy_share, load_share
@@ -165,7 +169,7 @@ def student(source: Path) -> nbformat.NotebookNode:
             name = cell.metadata["exercise"]
             cells += exercise_cells(cell, banner(name), blanked(name))
         else:
-            cells.append(cell)
+            cells.append(as_program(cell))
     return finished(source, cells)
 
 
@@ -175,10 +179,9 @@ def solution(source: Path) -> nbformat.NotebookNode:
     for cell in jupytext.read(source).cells:
         if "exercise" in cell.metadata:
             name = cell.metadata["exercise"]
-            code = inspect.getsource(target(name)).rstrip()
-            cells += exercise_cells(cell, banner(name, solved=True), code, "nbval-check-output")
+            cells += exercise_cells(cell, banner(name, solved=True), solved(name), "nbval-check-output")
         else:
-            cells.append(cell)
+            cells.append(as_program(cell))
     return finished(source, cells)
 
 
@@ -199,10 +202,14 @@ def exercise_cells(cell: nbformat.NotebookNode, text: str, code: str, *check_tag
     """
     name = cell.metadata["exercise"]
     cell.source = code
+    variable = name if is_program(name) else target(name).__name__
+    if is_program(name):
+        cell.metadata["mpi"] += f" --name {name}"
+    cell = as_program(cell)
     cell.metadata["tags"] = [*cell.metadata.get("tags", []), "exercise"]
     box = nbformat.v4.new_markdown_cell(text, metadata={"tags": ["exercise-banner"]})
     checking = nbformat.v4.new_code_cell(
-        f'check("{name}", {target(name).__name__})', metadata={"check": name, "tags": ["check", *check_tags]}
+        f'check("{name}", {variable})', metadata={"check": name, "tags": ["check", *check_tags]}
     )
     return [box, cell, checking]
 
@@ -213,11 +220,17 @@ def banner(name: str, solved: bool = False) -> str:
     The steps stand here, too, because comments in code are pale in most themes.
     """
     hints = len(find(name).hints)
-    function = f"`{target(name).__name__}`"
+    function = f"`{name}`" if is_program(name) else f"`{target(name).__name__}`"
     more = f' to `hint("{name}", {hints})`' if hints > 1 else ""
     help_line = f'Stuck? `hint("{name}", 1)`{more}.'
-    task = f"**Exercise {function}.** Write its body in the next cell, run it, then run the check below it."
-    done = f"**Exercise {function}, solved.** This is the function of the package."
+    if is_program(name):
+        task = (
+            f"**Exercise {function}.** Write what belongs in place of each `...`, run the program, then run its check."
+        )
+        done = f"**Exercise {function}, solved.** This is the program `mpi_scripts/{find(name).target}`."
+    else:
+        task = f"**Exercise {function}.** Write its body in the next cell, run it, then run the check below it."
+        done = f"**Exercise {function}, solved.** This is the function of the package."
     steps = "\n".join(as_markdown(line.strip().removeprefix("# ")) for line in step_lines(name))
     parts = [done if solved else task, steps, "" if solved else help_line]
     colours = "border-left: 8px solid #0072B2; background-color: rgba(0, 114, 178, 0.15)"
@@ -232,11 +245,57 @@ def as_markdown(text: str) -> str:
     return "`".join(part if i % 2 else re.sub(r"([*_<$\[\]|~\\])", r"\\\1", part) for i, part in enumerate(parts))
 
 
-def blanked(name: str) -> str:
-    """Return signature, docstring and numbered comments of an exercise's function, ending in NotImplementedError.
+def is_program(name: str) -> bool:
+    """Return whether an exercise's answer is a program, not a function."""
+    return isinstance(find(name), ProgramExercise)
 
-    No line is longer than narrow.WIDTH.
+
+def as_program(cell: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Return a cell with the line `%%mpi ...` on top, if its source asks for that."""
+    if "mpi" in cell.metadata:
+        cell.source = f"%%mpi {cell.metadata.pop('mpi')}\n{cell.source}"
+    return cell
+
+
+def solved(name: str) -> str:
+    """Return the solution of an exercise: the function of the package, or the program without its docstring."""
+    if is_program(name):
+        return program_lines(name).rstrip()
+    return inspect.getsource(target(name)).rstrip()
+
+
+def program_lines(name: str) -> str:
+    """Return the program that solves an exercise without its docstring, which says how to start it in a terminal."""
+    text = target(name)
+    docstring = ast.parse(text).body[0]
+    return "\n".join(text.splitlines()[docstring.end_lineno :]).lstrip("\n")
+
+
+def program_with_gaps(name: str) -> str:
+    """Return the program that solves an exercise, without the lines of its steps.
+
+    A step begins with a numbered comment, which stays, and ends before the next empty line; `...` stands for its lines.
     """
+    kept, in_step = [], False
+    for line in program_lines(name).splitlines():
+        if re.match(r"\s*# \d+\. ", line):
+            in_step = True
+            kept += [line, f"{line[: line.index('#')]}..."]
+        elif not line.strip():
+            in_step = False
+        if not in_step:
+            kept.append(line)
+    return "\n".join(kept).rstrip()
+
+
+def blanked(name: str) -> str:
+    """Return what a student gets of a solution.
+
+    Of a function these are signature, docstring and numbered comments, ending in NotImplementedError, where no line is
+    longer than narrow.WIDTH; of a program all but the lines that belong to numbered comments.
+    """
+    if is_program(name):
+        return program_with_gaps(name)
     head, _ = head_and_body(name)
     comments = [line for step in step_lines(name) for line in narrow.filled(step, "    #    ")]
     said = f'"exercise {name}: write the body of this function"'
@@ -247,7 +306,9 @@ def blanked(name: str) -> str:
 
 
 def step_lines(name: str) -> list[str]:
-    """Return the numbered comments of an exercise's function, as lines of its body."""
+    """Return the numbered comments of an exercise's solution, as lines of its body."""
+    if is_program(name):
+        return [f"    {line.strip()}" for line in target(name).splitlines() if re.match(r"\s*# \d+\. ", line)]
     _, body = head_and_body(name)
     return [f"    {line.strip()}" for line in body if re.match(r"\s*# \d+\. ", line)]
 
@@ -264,9 +325,10 @@ def head_and_body(name: str) -> tuple[list[str], list[str]]:
 
 
 def blanked_lines(name: str) -> list[str]:
-    """Return the lines of an exercise's function that a student must not find in the notebook."""
-    _, body = head_and_body(name)
-    lines = {line.strip() for line in body} - {line.strip() for line in step_lines(name)}
+    """Return the lines of an exercise's solution that a student must not find in the notebook."""
+    body = solved(name).splitlines() if is_program(name) else head_and_body(name)[1]
+    kept = blanked(name).splitlines() if is_program(name) else step_lines(name)
+    lines = {line.strip() for line in body} - {line.strip() for line in kept}
     trivial = re.compile(r"(#.*|[\])}]+,?|else:|try:|break|return \w+(, \w+)*|.{0,14})")
     return sorted(line for line in lines if not trivial.fullmatch(line))
 

@@ -47,6 +47,7 @@ TODAY = {
     "05a": ("advantages", "critic"),
     "05b": WHOLE,
     "06": ("clock",),
+    "07a": ("collect", "gradient"),
     "07b": ("collect",),
     "08": ("speedup",),
     "09a": ("adapt",),

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from minitrpo.commands.watch import VIDEO, film
 from minitrpo.course import NOTEBOOKS, alt_text
-from minitrpo.course.checks.register import in_jupyter
+from minitrpo.course.jupyter import in_jupyter
 from minitrpo.course.lab.turns import take_turns
 from minitrpo.course.machine import BUSY, busy_share
 from minitrpo.errors import BadInput, JobFailed

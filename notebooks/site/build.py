@@ -57,6 +57,7 @@ DOWNLOAD = (
 LAUNCH = """ Or open it in [Binder](https://mybinder.org/v2/gh/{path}/HEAD?urlpath=lab/tree/notebooks/{name}), or in \
 [Colab](https://colab.research.google.com/github/{path}/blob/HEAD/notebooks/{name}) with a first cell \
 `%pip install -q "minitrpo[course] @ git+https://github.com/{path}"`."""
+TO_WRITE = re.compile(r"raise NotImplementedError\(|^ *\.\.\.$", re.MULTILINE)  # in an exercise that is not solved
 WITHOUT = "The exercises are not solved. What was measured is folded away, so that you can predict it first."
 WITH = "This is the site for lecturers: every exercise is solved, and every measurement is shown."
 INDEX = """TITLE
@@ -301,7 +302,7 @@ def filled(notebook: nbformat.NotebookNode, room: int) -> nbformat.NotebookNode:
         else:
             if number == 1 or "check" in cell.metadata:
                 continue
-            if "exercise" in cell.metadata and "raise NotImplementedError(" not in cell.source:
+            if "exercise" in cell.metadata and not TO_WRITE.search(cell.source):
                 cell.metadata.update(tags=["hide-input"], mystnb={"code_prompt_show": SOLUTION})
             elif "hide-input" in cell.metadata.get("tags", []):
                 cell.metadata["tags"] = ["remove-input", *(t for t in cell.metadata["tags"] if t == "hide-output")]

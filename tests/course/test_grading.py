@@ -217,6 +217,36 @@ def test_an_installed_package_gives_the_same_marks(tmp_path):
         assert total(found) == OTHERS[student][:2], found
 
 
+RING = """%%mpi -n 2 --name ring
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+numbers = [3, 1, 4]
+total = numbers[comm.rank]
+if comm.rank == 0 and comm.size > 1:
+    comm.send(total, dest=1)
+    total = comm.recv(source=comm.size - 1)
+if comm.rank > 0:
+    total += comm.recv(source=comm.rank - 1)
+    comm.send(total, dest=(comm.rank + 1) % comm.size)"""
+
+
+@pytest.mark.mpi
+def test_programs_are_graded_by_their_text(tmp_path):
+    """The program of a cell is the answer, whether it ends in the cell or not; a wrong one says which case fails."""
+    header = "%load_ext minitrpo.course.mpi\nfrom minitrpo.checks import check"
+    failing = "%%mpi -n 1 --name reinforce\n1 / 0"
+    gaps = "%%mpi -n 1 --name mean_return\nfrom mpi4py import MPI\nall_returns = [1.0]\nmean = None\n..."
+    notebook(tmp_path / "class" / "one.ipynb", header, RING, 'check("ring", ring)', gaps, failing)
+    notebook(tmp_path / "class" / "two.ipynb", header, RING.replace("total += ", "total = "))
+    assert main([str(tmp_path / "class"), "--out", f"{tmp_path}/x.csv"]) == 0
+    rows = table(tmp_path / "x.csv")
+    assert [rows["one"][name].points for name in ("ring", "mean_return", "reinforce")] == ["1", "0", "0"], rows["one"]
+    assert rows["one"]["mean_return"].symptom == "not attempted"
+    assert "ZeroDivisionError" in rows["one"]["reinforce"].symptom
+    assert total(rows["two"]) == (0, 3)
+    assert "2 ranks" in rows["two"]["ring"].symptom
+
+
 def test_every_exercise_belongs_to_the_lecture_in_which_it_is_written():
     mark = re.compile(r'^# %%.*exercise="(\w+)"', re.MULTILINE)
     sources = sorted((ROOT / "notebooks" / "source").glob("[0-9]*.py"))

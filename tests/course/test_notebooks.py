@@ -24,9 +24,12 @@ from runs import MAINS, ROOT, forked
 
 from minitrpo.course import classroom
 from minitrpo.course.checks import names, target
+from minitrpo.course.checks.programs import open_lines
+from minitrpo.course.checks.register import PROGRAMS, ProgramExercise, find
 from minitrpo.course.lab.copies import PAGES, put_widgets_away, update
 from minitrpo.course.lab.merging import cell_id, merged, text_of
 from minitrpo.course.lab.merging import read as as_json
+from minitrpo.course.mpi.magic import run_cell
 from minitrpo.supervision.jobs import mpiexec
 
 spec = importlib.util.spec_from_file_location("build", ROOT / "notebooks" / "build.py")
@@ -34,7 +37,7 @@ build = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(build)
 SOURCES = sorted(build.SOURCES.glob("[0-9]*.py"))
 EXAMPLE = next(source for source in SOURCES if source.stem.startswith("03"))
-STARTS_RANKS = re.compile(r"\b(mpiexec|mpiexec_code|train|timed_run)\(")
+STARTS_RANKS = re.compile(r"\b(mpiexec|mpiexec_code|train|timed_run)\(|^# %%.* mpi=", re.MULTILINE)
 
 
 def code_cells(notebook):
@@ -79,6 +82,9 @@ def test_who_changes_what_a_solution_shows_by_hand_is_noticed(tmp_path, monkeypa
 def test_an_exercise_fits_beside_the_list_of_files_and_says_what_the_package_says(name):
     cell = build.blanked(name)
     assert max(map(len, cell.splitlines())) <= 95
+    if build.is_program(name):
+        assert set(cell.splitlines()) - set(target(name).splitlines()) <= {f"{blanks}..." for blanks in ("", "    ")}
+        return
     (given,), (whole,) = ast.parse(cell).body, ast.parse(inspect.getsource(target(name))).body
     assert ast.get_docstring(given).split() == ast.get_docstring(whole).split()
     given.body = whole.body = []
@@ -93,10 +99,13 @@ def test_no_answer_stands_in_a_students_notebook():
         text = "\n".join(cell.source for cell in student.cells)
         for cell in student.cells:
             if "exercise" in cell.metadata:
-                (function,) = ast.parse(cell.source).body
-                docstring, ending = function.body
-                assert isinstance(docstring.value, ast.Constant), cell.source
-                assert isinstance(ending, ast.Raise), cell.source
+                if isinstance(find(cell.metadata["exercise"]), ProgramExercise):
+                    assert open_lines(cell.source.partition("\n")[2]), cell.source
+                else:
+                    (function,) = ast.parse(cell.source).body
+                    docstring, ending = function.body
+                    assert isinstance(docstring.value, ast.Constant), cell.source
+                    assert isinstance(ending, ast.Raise), cell.source
                 leaks = [line for line in build.blanked_lines(cell.metadata["exercise"]) if line in text]
                 assert not leaks, f"{source.stem}, {cell.metadata['exercise']}: {leaks}"
             if "prediction" in cell.metadata:
@@ -128,7 +137,13 @@ def test_a_lecture_has_all_that_teaching_asks_for():
 
 
 def used(text):
-    """Return the variables that a cell binds, functions and imports aside, and the names that it has from elsewhere."""
+    """Return the variables that a cell binds, functions and imports aside, and the names that it has from elsewhere.
+
+    A program binds the variable that keeps its text, and has nothing from elsewhere.
+    """
+    if text.startswith("%%mpi"):
+        return set(re.findall(r"--name (\w+)", text.partition("\n")[0])), set()
+    text = re.sub(r"^%.*", "", text, flags=re.MULTILINE)
     first, read = symtable.symtable(text, "cell", "exec"), set()
     own = {s.get_name() for s in first.get_symbols() if s.is_assigned()}
     other = {s.get_name() for s in first.get_symbols() if s.is_imported() or s.is_namespace()} | {"_"}
@@ -145,7 +160,8 @@ def test_cells_lean_on_no_unsolved_exercise_and_a_drawing_that_comes_late_change
     for source in SOURCES:
         cells = [c for c in code_cells(build.student(source)) if not {"exercise", "check"} & c.metadata.keys()]
         uses = [used(cell.source) for cell in cells]
-        functions = {target(name).__name__ for name in check_cells(build.student(source)).values()}
+        solutions = {name: target(name) for name in check_cells(build.student(source)).values()}
+        functions = {getattr(solution, "__name__", name) for name, solution in solutions.items()}
         for number, (bound, read) in enumerate(uses):
             before = set().union(*(names_ for names_, _ in uses[:number]))
             after = set().union(*(names_ for _, names_ in uses[number + 1 :]))
@@ -160,7 +176,11 @@ def test_the_table_in_the_header_names_the_file_in_which_an_exercise_is():
         for row in table.splitlines()[2:]:
             said, where = row.split("|")[1:3]
             for name in set(re.findall(r"`(\w+)`", said)) & set(names()):
-                path = Path(inspect.getsourcefile(inspect.unwrap(target(name)))).relative_to(ROOT)
+                exercise = find(name)
+                if isinstance(exercise, ProgramExercise):
+                    path = (PROGRAMS / exercise.target).relative_to(ROOT)
+                else:
+                    path = Path(inspect.getsourcefile(inspect.unwrap(target(name)))).relative_to(ROOT)
                 assert str(path) in where or f"`{path.name}`" in where, f"{source.stem}: {name} is in {path}"
 
 
@@ -184,10 +204,20 @@ def lecture(words):
     for number, cell in enumerate(code_cells(build.solution(source))):
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            exec(compile(cell.source, f"<code cell {number}>", "exec"), vars(module))
+            run_code(cell.source, number, vars(module))
             drawn()
         if "check" in cell.metadata and said.getvalue() != "".join(o.text for o in recorded[number].outputs):
             print(number, said.getvalue())
+
+
+def run_code(text, number, variables):
+    """Run a cell as a kernel does, one with %%mpi, too."""
+    first, _, program = text.partition("\n")
+    if first.startswith("%%mpi"):
+        run_cell(first.removeprefix("%%mpi"), program, variables)
+    else:
+        python = re.sub(r"^%load_ext .*", "", text, flags=re.MULTILINE)
+        exec(compile(python, f"<code cell {number}>", "exec"), variables)
 
 
 def drawn():

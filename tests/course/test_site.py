@@ -15,6 +15,7 @@ from runs import ROOT
 
 import minitrpo
 from minitrpo.checks import names
+from minitrpo.course.checks.register import ProgramExercise, find
 
 BUILD = ROOT / "notebooks" / "site" / "build.py"
 SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
@@ -127,7 +128,10 @@ def test_slides_are_whole_and_as_many_as_a_class_sees_in_its_time(slides):
 def test_students_get_no_answer_and_a_first_page_that_says_what_it_is_about(site, slides):
     for pages in (site, slides):
         text = unescape(re.sub(r"<[^>]+>", "", "".join(pages[f"{name}.html"].text for name in LECTURES)))
-        assert [name for name in names() if f"exercise {name}: write the body of this function" not in text] == []
+        gaps = {name: f"exercise {name}: write the body of this function" for name in names()}
+        programs = {name for name in names() if isinstance(find(name), ProgramExercise)}
+        gaps |= dict.fromkeys(programs, "Write what belongs in place of each ...")
+        assert [name for name, gap in gaps.items() if gap not in text] == []
         assert not re.search(r"guess_\w+ = [^N]|you predicted:? [^{]", text)
         assert "Predict first" in text
     parts = ('name="description"', "og:title", "favicon.svg", "01_before_after.mp4", "API reference")

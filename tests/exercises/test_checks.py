@@ -13,9 +13,10 @@ from minitrpo.course.checks import check, differential, hint, hunt, mine, names,
 from minitrpo.course.checks.differential import Wrong
 from minitrpo.course.checks.mistakes import Renamed, local_names, normalised, rows, source_of
 from minitrpo.course.checks.recorded_names import RECORDED
-from minitrpo.course.checks.register import examine, exercise, find
+from minitrpo.course.checks.register import Exercise, examine, exercise, find
 
-exercises = pytest.mark.parametrize("name", names())
+FUNCTIONS = [name for name in names() if isinstance(find(name), Exercise)]  # programs: test_programs.py
+exercises = pytest.mark.parametrize("name", FUNCTIONS)
 
 
 @pytest.fixture(autouse=True)
@@ -53,9 +54,9 @@ def test_a_second_exercise_of_a_name_is_refused_and_the_first_stays():
 
 
 def test_no_two_exercises_of_the_course_have_one_name():
-    """Each call of `exercise` in the files of checks is a name of its own."""
+    """Each call of `exercise` or `program_exercise` in the files of checks is a name of its own."""
     files = [Path(register.__file__).with_name(f"{lecture}.py") for lecture in register.LECTURES.split()]
-    calls = sum(len(re.findall(r"^@?exercise\(", file.read_text(), re.MULTILINE)) for file in files)
+    calls = sum(len(re.findall(r"^@?(?:program_)?exercise\(", file.read_text(), re.MULTILINE)) for file in files)
     assert calls == len(names()) > 50
 
 
@@ -145,7 +146,7 @@ def test_one_buffer_for_all_results_is_refused(name, monkeypatch):
 
 
 def test_every_exercise_has_hints_answers_and_a_docstring(capsys):
-    for name in names():
+    for name in FUNCTIONS:
         wrong = [f.__name__ for other, f in WRONG if other == name]
         assert len(set(wrong)) == len(wrong) >= 3, f"{name}: too few wrong answers, or two of one name"
         assert len(of(name, RIGHT)) >= 8, f"{name}: too few right answers, or two of one name"

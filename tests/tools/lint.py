@@ -136,7 +136,8 @@ def has(file, name):
 
 
 ONE_PAGE = ROOT / "mpi_scripts/trpo_in_one_file.py"
-PACKAGE, SCRIPTS = python("minitrpo"), sorted((ROOT / "mpi_scripts").glob("*.py"))
+FIRST_STEPS = python("mpi_scripts/first_steps")
+PACKAGE, SCRIPTS = python("minitrpo"), [*sorted((ROOT / "mpi_scripts").glob("*.py")), *FIRST_STEPS]
 ROOMS = [file for file in (*PACKAGE, *SCRIPTS) if file.name != "__init__.py"]
 MATHEMATICS = [file for file in PACKAGE if file.parent.name == "minitrpo" and file.stem not in VISITORS]
 
@@ -357,6 +358,14 @@ def one_page_stands_alone():
     yield from (f"{ONE_PAGE.name} imports {name}" for name in sorted(others))
     if (lines := len(text(ONE_PAGE).splitlines())) > 200:
         yield f"{ONE_PAGE.name} has {lines} lines, not 200 at most"
+
+
+def a_first_step_stands_alone_and_says_how_it_is_started():
+    for file in FIRST_STEPS:
+        others = {name.split(".")[0] for name in imports(file)} - {"gymnasium", "mpi4py", "numpy"}
+        yield from (f"{short(file)} imports {name}" for name in sorted(others))
+        if not re.search(rf"^mpiexec -n \d python {short(file)}$", ast.get_docstring(tree(file)) or "", re.MULTILINE):
+            yield f"{short(file)} does not say how it is started"
 
 
 def main():

@@ -27,7 +27,7 @@ RECORDED = {
     "minitrpo.returns:gae": "rewards values next_values last discount gae_lambda errors advantages",
     "minitrpo.returns:explained_variance": "predicted targets variance",
     "minitrpo.trpo:trpo_step": (
-        "policy theta batch max_kl cg_iterations cg_damping fisher_fraction core g product x residual full_step "
+        "policy theta batch max_kl cg_iterations cg_damping fisher_fraction g product x residual full_step "
         "evaluate entropy search"
     ),
     "minitrpo.parallel.timing:timed": "record name clock start",

@@ -1,14 +1,21 @@
-"""The register of exercises: a name, the function of the package that is its solution, the check, the hints."""
+"""The register of exercises: a name, the solution, the check, the hints. There are two kinds of exercises.
+
+- `exercise`: the answer is a function, and the solution is a function of the package. The cell of a source that says
+  `exercise="gae"` becomes that function, without its body for students.
+- `program_exercise`: the answer is the text of an MPI program, which a cell `%%mpi -n 3 --name ring` keeps in the
+  variable `ring`, and the solution is a file of mpi_scripts. The cell of a source that says `exercise="ring"
+  mpi="-n 3"` becomes that program. In the file, a comment with a number is a step: students get the comment, and `...`
+  in place of the lines between it and the next empty line. The check runs the text by run_mpi; see programs.py.
+"""
 
 import contextlib
 import difflib
 import html
 import importlib
-import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,14 +23,17 @@ import numpy as np
 
 from minitrpo.course.checks.differential import Candidate, Case, Wrong, judge
 from minitrpo.course.checks.mistakes import edited, lines_of, rows
+from minitrpo.course.checks.programs import ProgramCase, judge_program
+from minitrpo.course.jupyter import in_jupyter
 
 GREEN, ORANGE, GREY = "#009E73", "#D55E00", "#8C8C8C"
 
 # One file of checks per lecture, read when a check is first asked for.
 LECTURES = """
-    policy_gradient natural_gradient conjugate_gradient line_search trpo timing pool speedup adaptive parameter_server
-    actor_critic q_learning batch_ppo off_policy guided_policy_search scaling family
+    policy_gradient natural_gradient conjugate_gradient line_search trpo timing first_steps pool speedup adaptive
+    parameter_server actor_critic q_learning batch_ppo off_policy guided_policy_search scaling family
 """
+PROGRAMS = Path(__file__).parents[3] / "mpi_scripts"
 
 
 @dataclass(frozen=True)
@@ -34,11 +44,22 @@ class Exercise:
     target: str
     cases: Callable[[], Iterator[Case]]
     table: str  # of hints and known mistakes
+    use = " From here on the notebook uses your function."
 
     @property
     def hints(self) -> list[str]:
         """Return the hints, each of which says a little more than the one before."""
-        return [line[2:] for line in lines_of(self.table) if line.startswith("? ")]
+        return hints_of(self.table)
+
+    def solution(self) -> Candidate:
+        """Return the function of the package."""
+        return function_of(self.target)
+
+    def judge(self, candidate: Candidate) -> str:
+        """Return what was checked if the candidate is right, and raise if it is not."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return judge(self.solution(), self.cases, self.mistakes, candidate)
 
     def mistakes(self) -> dict[str, Candidate]:
         """Return {symptom: the function that makes the mistake}, without those that fit the package no more."""
@@ -49,8 +70,39 @@ class Exercise:
         return found
 
 
-_exercises: dict[str, Exercise] = {}
+@dataclass(frozen=True)
+class ProgramExercise:
+    """One MPI program for the student to write. `target` is the file of the solution, in mpi_scripts."""
+
+    name: str
+    target: str
+    cases: Callable[[], Iterator[ProgramCase]]
+    table: str  # of hints
+    by_messages: bool
+    use = ""  # nothing is said of later cells, which run no answers
+
+    @property
+    def hints(self) -> list[str]:
+        """Return the hints, each of which says a little more than the one before."""
+        return hints_of(self.table)
+
+    def solution(self) -> str:
+        """Return the text of the program."""
+        return (PROGRAMS / self.target).read_text("utf-8")
+
+    def judge(self, candidate: Any) -> str:
+        """Return what was checked if the candidate is right, and raise if it is not."""
+        return judge_program(self.name, self.cases, candidate, self.by_messages)
+
+
+def hints_of(table: str) -> list[str]:
+    """Return the lines of a table that begin with a question mark, without it."""
+    return [line[2:] for line in lines_of(table) if line.startswith("? ")]
+
+
+_exercises: dict[str, Exercise | ProgramExercise] = {}
 Cases = Callable[[], Iterator[Case]]
+ProgramCases = Callable[[], Iterator[ProgramCase]]
 
 
 def exercise(target: str, table: str) -> Callable[[Cases], Cases]:
@@ -61,11 +113,33 @@ def exercise(target: str, table: str) -> Callable[[Cases], Cases]:
     """
 
     def register(cases: Cases) -> Cases:
-        name = target.partition(":")[2]
-        known = _exercises.get(name)
-        if known is not None and known.target != target:
-            raise ValueError(f"{target} and {known.target}: two exercises cannot both be called {name!r}; rename one")
-        _exercises[name] = Exercise(name, target, cases, table)
+        add(Exercise(target.partition(":")[2], target, cases, table))
+        return cases
+
+    return register
+
+
+def add(new: Exercise | ProgramExercise) -> None:
+    """Add an exercise to the register; ValueError if another one has its name."""
+    known = _exercises.get(new.name)
+    if known is not None and known.target != new.target:
+        raise ValueError(
+            f"{new.target} and {known.target}: two exercises cannot both be called {new.name!r}; rename one"
+        )
+    _exercises[new.name] = new
+
+
+def program_exercise(target: str, table: str, *, by_messages: bool = False) -> Callable[[ProgramCases], ProgramCases]:
+    """Register the decorated generator of cases as an exercise under the name of the file that is its solution.
+
+    Args:
+        target: the file of the solution, such as "first_steps/ring.py" in mpi_scripts.
+        table: hints, lines that begin with a question mark.
+        by_messages: whether every rank must send a message; otherwise collective calls will do, too.
+    """
+
+    def register(cases: ProgramCases) -> ProgramCases:
+        add(ProgramExercise(Path(target).stem, target, cases, table, by_messages))
         return cases
 
     return register
@@ -85,9 +159,11 @@ def names() -> list[str]:
     return list(_exercises)
 
 
-def find(exercise: str | Candidate) -> Exercise:
+def find(exercise: str | Candidate) -> Exercise | ProgramExercise:
     """Return an exercise by its name, or by a function of this name; KeyError names those that are called alike."""
     name = exercise if isinstance(exercise, str) else getattr(exercise, "__name__", repr(exercise))
+    if "\n" in name:
+        raise KeyError('this is the text of a program: give the name of the exercise, such as "ring"')
     if name not in _exercises and name not in names():
         alike = difflib.get_close_matches(name, names(), n=3, cutoff=0.5)
         known = f"did you mean {' or '.join(alike)}?" if alike else "names() of minitrpo.checks returns all names"
@@ -95,12 +171,12 @@ def find(exercise: str | Candidate) -> Exercise:
     return _exercises[name]
 
 
-def target(name: str) -> Candidate:
-    """Return the package's own function for an exercise."""
-    return function_of(find(name).target)
+def target(name: str) -> Any:
+    """Return the solution of an exercise: the package's own function, or the text of the program."""
+    return find(name).solution()
 
 
-def check(name: str, candidate: Candidate) -> None:
+def check(name: str, candidate: Any) -> None:
     """Print one line if the candidate is right, and let later cells use it as `mine.NAME`.
 
     Raises AssertionError with the symptom if it is wrong, NotImplementedError if it was not attempted; in a notebook
@@ -120,23 +196,16 @@ def check(name: str, candidate: Candidate) -> None:
         box(name, "not right yet" if wrong else "not attempted yet", str(error), ORANGE if wrong else GREY)
         return
     setattr(mine, name, candidate)
+    use = find(name).use
     if in_jupyter():
-        box(name, "right", f"From here on the notebook uses your function.\n{checked}", GREEN)
+        box(name, "right", f"{use.strip()}\n{checked}", GREEN)
     else:
-        print(f"{name}: right. From here on the notebook uses your function.\n{checked}")
+        print(f"{name}: right.{use}\n{checked}")
 
 
-def examine(name: str, candidate: Candidate) -> str:
+def examine(name: str, candidate: Any) -> str:
     """Return what was checked and remarked on if the candidate is right; raise as `check` does, wherever it runs."""
-    found = find(name)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        return judge(function_of(found.target), found.cases, found.mistakes, candidate)
-
-
-def in_jupyter() -> bool:
-    """Return whether a person looks at this kernel through Jupyter; nbval, nbclient and scripts are not that."""
-    return "JPY_SESSION_NAME" in os.environ and "ipykernel" in sys.modules
+    return find(name).judge(candidate)
 
 
 def box(name: str, title: str, text: str, color: str) -> None:
@@ -162,7 +231,7 @@ def hint(exercise: str | Candidate, number: int = 1) -> None:
         print(f"hint {number} of {len(hints)}: {hints[number - 1]}")
 
 
-def hunt(name: str, suspect: Candidate) -> bool:
+def hunt(name: str, suspect: Any) -> bool:
     """Print where a suspect goes wrong (not why), or that the bug is gone, without raising; return whether it is."""
     try:
         checked = examine(name, suspect)
@@ -177,7 +246,7 @@ def hunt(name: str, suspect: Candidate) -> bool:
 
 
 class Mine(SimpleNamespace):
-    """`mine.f` is your f once its check has passed, the package's until then."""
+    """`mine.f` is your f once its check has passed, the solution until then."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -147,9 +147,8 @@ def _explained_variance() -> Iterator[Case]:
         ? backtracking wants the function of objective, theta, the full step, the gain expected of it (g @ full_step) \
             and max_kl. Its answer has the new theta, and all that Report needs but two.
         search.theta => theta + full_step :: returns the end of the full step :: return the theta of the search
-        core.conjugate_gradient(product, g, cg_iterations) => g, g - product(g) :: steps along g :: step along x
-        core.step_scale(max_kl, float(x @ (g - residual))) * x => x :: takes x itself for the full step \
-            :: scale it first
+        conjugate_gradient(product, g, cg_iterations) => g, g - product(g) :: steps along g :: step along x
+        step_scale(max_kl, float(x @ (g - residual))) * x => x :: takes x itself for the full step :: scale it first
         , cg_damping, => , 0.1, :: always has a damping of 0.1 :: pass cg_damping on
         , cg_damping, => , 0.0, :: has no damping :: pass cg_damping on
         (product, g, cg_iterations) => (product, g) :: always does 10 iterations :: pass cg_iterations on
@@ -186,11 +185,11 @@ def _trpo_step() -> Iterator[Case]:
 def unfinished(f: Candidate) -> None:
     """Raise if x'(F + damping I)x is taken from g + residual, which is right only where x @ residual is 0.
 
-    Of conjugate gradient x @ residual is always 0. So the answer gets another function of this name, in the core of the
-    batch and in its own module, which returns half of the solution; an answer that uses neither is left alone.
+    Of conjugate gradient x @ residual is always 0. So the answer gets another function of this name, which returns half
+    of the solution; an answer that does not use this name is left alone.
     """
     answer, seen = inspect.unwrap(f), list[tuple[Array, Array, Array]]()
-    if not isinstance(answer, FunctionType):
+    if not isinstance(answer, FunctionType) or "conjugate_gradient" not in answer.__globals__:
         return
 
     def half(product: Callable[[Array], Array], b: Array, *rest: Any, **named: Any) -> tuple[Array, Array]:
@@ -202,7 +201,7 @@ def unfinished(f: Candidate) -> None:
     changed = FunctionType(answer.__code__, names, answer.__name__, answer.__defaults__, answer.__closure__)
     policy, max_kl = CategoricalPolicy(3, 4, (4,)), 1e-5
     theta, batch = sampled(policy, 20, 50)
-    new, _ = changed(policy, theta, replace(batch, core=replace(batch.core, conjugate_gradient=half)), max_kl)
+    new, _ = changed(policy, theta, batch, max_kl)
     for x, g, residual in seen:
         curvature = 2 * max_kl * (x @ x) / np.sum((new - theta) ** 2)
         text = "takes x @ (g + residual) for x'(F + damping I)x, which is x @ (g - residual): the same number only"

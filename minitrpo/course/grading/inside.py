@@ -11,12 +11,11 @@ import signal
 import threading
 import traceback
 import types
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from minitrpo.course.checks.register import check, examine, names, target
+from minitrpo.course.checks.register import ProgramExercise, check, examine, find, names
 from minitrpo.errors import describe_error
 
 BIND, RECURSIVE, HERE, READ_ONLY = 4096, 0x8000, -100, 1  # of mount(2) and mount_setattr(2)
@@ -86,7 +85,12 @@ def execute(notebook: Any, text: str) -> str:
     return describe_error(error).removesuffix(": ")
 
 
-def verdict(name: str, answer: Callable[..., Any]) -> tuple[int, str]:
+def is_answer(name: str, value: Any) -> bool:
+    """Return whether a variable may be the answer of an exercise: a function, or the text of a program."""
+    return isinstance(value, str) if isinstance(find(name), ProgramExercise) else callable(value)
+
+
+def verdict(name: str, answer: Any) -> tuple[int, str]:
     """Return points and symptom of an exercise."""
     if str(getattr(answer, "__module__", "")).startswith("minitrpo."):
         return 0, "it is a function of the package, not one written in the notebook"
@@ -124,14 +128,14 @@ def main() -> None:
     if task["walled"]:
         close_in(os.getcwd())
     names()  # all checks are loaded before any code of the student's, and before there is a limit
-    solved = {name: target(name) for name in task["exercises"]}
+    solved = task["exercises"]
     notebook = shell()
     limit_memory(task["memory"])
-    answers: dict[str, Callable[..., Any]] = {}  # the last function that each exercise's name was given to
+    answers: dict[str, Any] = {}  # the last function, or text of a program, that each exercise's name was given to
     for number, text in task["cells"].items():
         tell(cell=number)
         tell(cell=number, error=execute(notebook, text))
-        answers |= {name: found for name in solved if callable(found := notebook.user_ns.get(name))}
+        answers |= {name: notebook.user_ns[name] for name in solved if is_answer(name, notebook.user_ns.get(name))}
     for name in solved:
         tell(exercise=name)
         points, symptom = verdict(name, answers[name]) if name in answers else (0, "")

@@ -19,6 +19,7 @@ COURSE = {
     "05a_advantages": ("next_values", "gae", "explained_variance"),
     "05b_trpo": ("trpo_step",),
     "06_timing": ("timed", "seconds_per_phase", "busy_fraction"),
+    "07a_mpi_from_zero": ("ring", "mean_return", "reinforce"),
     "07b_pool": ("play_requests", "gather_in_order", "in_order"),
     "08_speedup": ("interval", "amdahl", "karp_flatt"),
     "09a_adaptive": ("improved", "turn", "adapt"),
@@ -51,8 +52,9 @@ class Cell(NamedTuple):
         return f'cell {self.number} ("{shorten(first, str)}")'
 
     def defines(self, exercise: str) -> bool:
-        """Return whether a student writes the function of an exercise here."""
-        return self.exercise == exercise or bool(re.search(rf"^ *def {exercise}\b", self.text, re.MULTILINE))
+        """Return whether a student writes the function or the program of an exercise here."""
+        written = rf"^ *def {exercise}\b|\A%%mpi\b.*--name[ =]{exercise}\b"
+        return self.exercise == exercise or bool(re.search(written, self.text, re.MULTILINE))
 
     def has(self, exercise: str) -> bool:
         """Return whether an exercise is written or checked here."""

@@ -1,6 +1,6 @@
 """MPI programs as code in a notebook cell, with deadlocks that explain themselves and messages that can be seen.
 
-In a notebook, `%load_ext minitrpo.course.mpi` (or `from minitrpo.course.mpi import show_messages`) gives
+In a notebook, `%load_ext minitrpo.course.mpi` gives
 
     %%mpi -n 3
     from mpi4py import MPI

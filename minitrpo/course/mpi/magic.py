@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from minitrpo.course.checks.register import in_jupyter
+from minitrpo.course.jupyter import in_jupyter
 from minitrpo.course.mpi.run import MpiResult, run_mpi
 from minitrpo.errors import BadInput, JobFailed
 

@@ -198,10 +198,9 @@ RIGHT = {
         one_more_product: x @ (g - residual) => np.dot(x, product(x))
         three_products: x @ (g - residual) => np.sum(x * g) - np.sum(x * residual) && float(g @ full_step) => \
             np.inner(g, full_step)
-        root_of_its_own: core.step_scale(max_kl, float(x @ (g - residual))) => \
-            np.sqrt(2 * max_kl / (x @ (g - residual)))
-        gain_first: core.step_scale(max_kl, float(x @ (g - residual))) * x => \
-            (scale := core.step_scale(max_kl, x @ (g - residual))) * x && float(g @ full_step) => scale * (x @ g)
+        root_of_its_own: step_scale(max_kl, float(x @ (g - residual))) => np.sqrt(2 * max_kl / (x @ (g - residual)))
+        gain_first: step_scale(max_kl, float(x @ (g - residual))) * x => \
+            (scale := step_scale(max_kl, x @ (g - residual))) * x && float(g @ full_step) => scale * (x @ g)
         damping_by_hand: product = => undamped = && cg_damping, fisher_fraction) => \
             0.0, fisher_fraction)\n    product = lambda v: undamped(v) + cg_damping * v
         defensive: g = surrogate_gradient => theta = np.array(theta, dtype=float)\n    g = surrogate_gradient && \
@@ -259,7 +258,7 @@ WRONG = {
     "trpo_step": r"""
         goes_down: * x => * -x; g = -g && search = => inner = evaluate; evaluate = lambda t: (-inner(t)[0], \
             inner(t)[1]); search =
-        without_search: search = core.backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl) => gain, \
+        without_search: search = backtracking(evaluate, theta, full_step, float(g @ full_step), max_kl) => gain, \
             kl = evaluate(theta + full_step)\n    search = LineSearch(theta + full_step, True, "accepted", 1, gain, \
             kl, gain / (float(g @ full_step) or 1.0))
         kl_alone: (evaluate => (lambda t: (abs(evaluate(t)[0]) + 1e-12, evaluate(t)[1])
@@ -270,9 +269,9 @@ WRONG = {
         gradient_from_a_fraction_of_the_states: g = surrogate_gradient(policy, theta, batch) => some = \
             every_kth(np.arange(len(batch.advantages)), fisher_fraction)\n    g = surrogate_gradient(policy, \
             theta, Batch(batch.observations[some], batch.actions[some], batch.advantages[some]))
-        kl_the_other_way_round: search = core.backtracking(evaluate => old, seen = policy.distribution(theta, \
+        kl_the_other_way_round: search = backtracking(evaluate => old, seen = policy.distribution(theta, \
             batch.observations), batch.observations\n    other = lambda t: (evaluate(t)[0], float(mean_kl(policy, \
-            policy.distribution(t, seen), old)))\n    search = core.backtracking(other
+            policy.distribution(t, seen), old)))\n    search = backtracking(other
         surrogate_for_its_gain: (evaluate => (lambda t: (evaluate(t)[0] + float(np.mean(batch.advantages)), \
             evaluate(t)[1])
         gradient_of_the_first_block: g = surrogate_gradient(policy, theta, batch) => rows = slice(1280)\n    g = \
