@@ -10,7 +10,6 @@ import functools
 import operator
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from minitrpo.course.checks.differential import Need
@@ -19,19 +18,19 @@ ANY = -1  # mpi4py's ANY_SOURCE and ANY_TAG
 TOO_MANY = 100  # numbers drawn after the last request, from which on a rank is said to draw for ever
 
 
-@dataclass
 class Job:
     """What the ranks of a job share; `changed` guards all of it."""
 
-    size: int
-    clocks: list[float]
-    value: int = 0  # of the shared counter
-    ended: set[int] = field(default_factory=set)
-    blocked: dict[int, tuple[str, Callable[[], bool]]] = field(default_factory=dict)  # why, and whether it may go on
-    calls: list[dict[int, tuple[str, Any]]] = field(default_factory=list)  # of each collective call, by rank
-    messages: list[tuple[int, int, int, Any]] = field(default_factory=list)  # source, destination, tag, thing
-    failure: BaseException | None = None
-    changed: threading.Condition = field(default_factory=threading.Condition)
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.clocks = [0.0] * size
+        self.value = 0  # of the shared counter
+        self.ended = set[int]()
+        self.blocked: dict[int, tuple[str, Callable[[], bool]]] = {}  # why, and whether it may go on
+        self.calls: list[dict[int, tuple[str, Any]]] = []  # of each collective call, by rank
+        self.messages: list[tuple[int, int, int, Any]] = []  # source, destination, tag, thing
+        self.failure: BaseException | None = None
+        self.changed = threading.Condition()
 
     def block(self, rank: int, why: str, ready: Callable[[], bool]) -> None:
         """Wait until `ready()`, or raise if that can never be; with `changed` held."""
@@ -173,7 +172,7 @@ def run(program: Program, requests: int, lengths: Sequence[float], slowness: Seq
     Raises:
         BaseException: what the first rank to fail has raised; Need with a sentence if the ranks wait for ever.
     """
-    job = Job(len(slowness), [0.0] * len(slowness))
+    job = Job(len(slowness))
     results: list[Any] = [None] * job.size
 
     def work(rank: int) -> None:
