@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
 # Clockwise. The two below the loop are about the whole of it.
 PARTS = {
-    "collect": Part("collect episodes", ("collect episodes", "a pool of processes"), 110, 58, "07"),
+    "collect": Part("collect episodes", ("collect episodes", "a pool of processes"), 110, 58, "07b"),
     "advantages": Part("returns and advantages", ("advantages", "how much better?"), 310, 58, "01, 05a"),
     "gradient": Part("policy gradient", ("policy gradient", "which way is up?"), 510, 58, "01"),
     "fisher": Part("Fisher products", ("Fisher products", "how far apart?"), 710, 58, "02"),
@@ -47,8 +47,8 @@ TODAY = {
     "05a": ("advantages", "critic"),
     "05b": WHOLE,
     "06": ("clock",),
-    "07": ("collect",),
     "07a": ("collect", "gradient"),
+    "07b": ("collect",),
     "08": ("speedup",),
     "09a": ("adapt",),
     "09b": ("adapt",),

@@ -4,6 +4,7 @@ import ast
 import dis
 import hashlib
 import signal
+import tempfile
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -42,25 +43,65 @@ def main(name: str, words: list[str]) -> int:
     parser = RootParser(prog=name, allow_abbrev=False, description=__doc__)
     parser.add_argument("folder", nargs="?", default="my", help="the folder of your notebooks (default: my)")
     folder = Path(parser.parse_args(words).folder)
-    answers: list[Answer] = []
-    for submission in of_course(folder):
-        for exercise in submission.exercises:
-            answer, reason = passed(submission, exercise, answers)
-            print(f"{submission.lecture.partition('_')[0]:<4} {exercise:<24} {reason}", flush=True)
-            answers += [] if answer is None else [answer]
+    answers = collected(folder)
     if not answers:
         raise BadInput(f"no function of {folder} passes its check yet: solve an exercise of lectures 01 to 05b first")
     text = text_of(answers)
-    together: dict[str, Any] = {"__name__": "core"}
-    exec(compile(text, "core.py", "exec"), together)  # noqa: S102 - the user's own
-    for answer in answers:
-        examine(answer.name, together[answer.name])
     file = folder / "core.py"
     kept = keep_if_changed(file)
     file.write_text(text, "utf-8")
     print(f"\n{file} has {len(answers)} of your functions.{kept}")
     print(f"Train with them: {typed_command('train', '--core', str(folder), '--env', 'CartPole-v1')}")
     return 0
+
+
+def your_core(folder: Path | str = ".") -> Path | None:
+    """Collect the functions of a student's notebooks as `minitrpo core` does, from a notebook among them.
+
+    It prints a line for each function. The file is a temporary one, so that the student's folder stays as it is.
+
+    Args:
+        folder: the folder of the notebooks; they are read as they were last saved.
+
+    Returns:
+        A folder with core.py, for the argument `core` of `train`; None, and a line that says so, if no function passes.
+
+    """
+    lines: list[str] = []
+    try:
+        answers = collected(Path(folder), lines.append)
+    except BadInput:
+        answers = []
+    if not answers:
+        print("No function in this folder passes its check yet, so the package's functions train.")
+        return None
+    print("\n".join(lines))
+    core = Path(tempfile.mkdtemp(prefix="minitrpo-core-"))
+    (core / "core.py").write_text(text_of(answers), "utf-8")
+    return core
+
+
+def collected(folder: Path, say: Callable[[str], None] = print) -> list[Answer]:
+    """Return the functions of a folder's notebooks that pass their checks, alone and together.
+
+    Args:
+        folder: the folder.
+        say: is called with a line about each function.
+
+    Raises:
+        BadInput: if the folder holds no notebook of these lectures.
+    """
+    answers: list[Answer] = []
+    for submission in of_course(folder):
+        for exercise in submission.exercises:
+            answer, reason = passed(submission, exercise, answers)
+            say(f"{submission.lecture.partition('_')[0]:<4} {exercise:<24} {reason}")
+            answers += [] if answer is None else [answer]
+    together: dict[str, Any] = {"__name__": "core"}
+    exec(compile(text_of(answers), "core.py", "exec"), together)  # noqa: S102 - the user's own
+    for answer in answers:
+        examine(answer.name, together[answer.name])
+    return answers
 
 
 def of_course(folder: Path) -> Iterator[Submission]:

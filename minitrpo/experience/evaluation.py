@@ -12,7 +12,7 @@ from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Rollouts
 from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.episode_pool import StaticPool, concurrency
+from minitrpo.parallel.episode_pool import StaticPool, concurrency, gather_in_order
 from minitrpo.policies import ActFunction, Acting, Array, Policy
 
 
@@ -45,5 +45,5 @@ class Evaluator:
         draw = self._pool.draw_from(episodes)
         side_by_side = concurrency(episodes, self._comm.size, self._rollouts.num_envs)
         played = self._rollouts.play(theta, frozen, iteration, draw, side_by_side)
-        parts = self._comm.gather([(int(f.numbers[0]), float(f.returns[0])) for f in played])
-        return np.array([total for _, total in sorted(pair for part in parts for pair in part)])
+        totals = [(int(fragment.numbers[0]), float(fragment.returns[0])) for fragment in played]
+        return np.array(gather_in_order(self._comm, totals))

@@ -1,13 +1,62 @@
-"""Lecture 07: the pool of episode requests, from which ranks draw; and the static split to compare it with.
+"""Lecture 07b: the pool of episode requests, from which ranks draw; and the static split to compare it with.
 
 Which rank plays an episode is a question of speed alone: its number decides all of its random numbers.
 """
 
 from collections.abc import Callable
+from typing import TypeVar
 
-from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.comm import Comm, Counter
 
 Draw = Callable[[], int | None]
+Episode = TypeVar("Episode")
+
+
+def play_requests(counter: Counter, requests: int, play: Callable[[int], Episode]) -> list[tuple[int, Episode]]:
+    """Play episodes as long as there are requests, and return the episodes of this rank with their numbers.
+
+    All ranks call this function at the same time, and all draw from one counter. A rank draws the next number only when
+    it has played the episode before, so that a slow rank leaves requests to the others. `Rollouts.play` is the same
+    loop for several episodes side by side.
+
+    Args:
+        counter: `counter.next()` returns 0, 1, 2, ...; each number goes to one rank only.
+        requests: the episodes 0 .. requests-1 are to be played, and no others.
+        play: `play(number)` plays the episode of this number and returns it.
+
+    Returns:
+        The pairs (number, episode) of this rank, in the order in which it played them; [] if it played none.
+    """
+    played = []
+    # 1. draw a number
+    number = counter.next()
+    # 2. while there is a request of this number: play its episode, keep both, draw the next number
+    while number < requests:
+        played.append((number, play(number)))
+        number = counter.next()
+    return played
+
+
+def gather_in_order(comm: Comm, played: list[tuple[int, Episode]]) -> list[Episode]:
+    """Return the episodes of all ranks, in the order of their numbers, on rank 0; collective.
+
+    Args:
+        comm: `comm.rank` is the number of this rank; `comm.gather(thing)` returns a list with the things of all ranks
+            on rank 0, and nothing of use on the others.
+        played: the pairs (number, episode) of this rank, which stay as they are; no number occurs twice.
+
+    Returns:
+        On rank 0 all episodes, without their numbers, that of the smallest number first; [] on the other ranks.
+    """
+    # 1. bring the lists of all ranks to rank 0; a rank that has played nothing brings an empty list
+    parts = comm.gather(played)
+    # 2. the other ranks are done
+    if comm.rank != 0:
+        return []
+    # 3. join the lists, sort the pairs by number, and keep the episodes
+    pairs = [pair for part in parts for pair in part]
+    pairs.sort(key=lambda pair: pair[0])
+    return [pair[1] for pair in pairs]
 
 
 class DynamicPool:

@@ -1,4 +1,7 @@
-"""Record seconds that lectures 07, 08 and 10 show: python notebooks/recorded/times.py [NAME ...], on an idle machine.
+"""Record seconds that lectures 07b, 08 and 10 show: python notebooks/recorded/times.py [NAME ...], on an idle machine.
+
+With `--ranks 1,2,4,8,16` 08_speedup is measured on these ranks instead of 1, 2, 4 and 8: a lecturer's machine takes the
+place of the recorded one.
 
 08_speedup: whole updates of Reacher, for a job that is the same on any number of ranks, for one that grows with them,
 and where rank 0 learns or both do (7 minutes). 07_times: how long 2 ranks collect 1,000 steps of HalfCheetah as one
@@ -6,8 +9,10 @@ episode or as segments. 08_spinning: how long rank 0 works among ranks that wait
 that descend together in four ways, by messages and in shared memory (2 minutes).
 """
 
+import argparse
 import json
-import sys
+import re
+from collections.abc import Sequence
 
 import numpy as np
 from keep import Row, keep
@@ -15,16 +20,14 @@ from keep import Row, keep
 from minitrpo.course.classroom import mpiexec_code
 from minitrpo.course.machine import Recording
 from minitrpo.course.speedup.experiment import by_turns, timed_run
+from minitrpo.parallel.launcher import cores
 from minitrpo.run_folder.metrics_log import SECONDS
 
 ROUNDS, UPDATES = 4, 4  # timed updates of a run; one before them warms up
 STEPS = 20_000
 # The preset had this fraction when 08_speedup was recorded (0.3.0); since then it takes all states.
 PAPER = "--preset paper --fisher-fraction 0.2"
-RUNS = {("20,000 steps", ranks): (STEPS, PAPER) for ranks in (1, 2, 4, 8)}
-RUNS |= {("5,000 steps a rank", ranks): (5_000 * ranks, PAPER) for ranks in (1, 2, 4)}
-RUNS |= {("root learns", ranks): (STEPS, "--preset episodes") for ranks in (1, 2)}
-RUNS |= {("both learn", 2): (STEPS, "--preset episodes --learner sharded")}
+RANKS = (1, 2, 4, 8)
 WAITING = """
 import sys, time
 from mpi4py import MPI
@@ -70,6 +73,16 @@ if comm.rank == 0:
 """
 
 
+def ranks_of(text: str) -> tuple[int, ...]:
+    """Return the numbers of ranks in a text such as 1,2,4; ArgumentTypeError if 1 is not the smallest of several."""
+    if not re.fullmatch(r"[1-9]\d{0,2}(,[1-9]\d{0,2})*", text):
+        raise argparse.ArgumentTypeError(f"{text} is no list of numbers such as 1,2,4,8")
+    numbers = sorted({int(part) for part in text.split(",")})
+    if numbers[:2] != [1, 2]:
+        raise argparse.ArgumentTypeError(f"{text}: 1 and 2 must be among the numbers of ranks")
+    return tuple(numbers)
+
+
 def collecting() -> list[Row]:
     """Return the milliseconds of collecting, a row per run."""
     words = "--preset episodes --env HalfCheetah-v5 --steps-per-update 1000 --total-steps 12000 --requests"
@@ -81,11 +94,20 @@ def collecting() -> list[Row]:
     return rows
 
 
-def updates() -> list[Row]:
+def runs_of(ranks: Sequence[int]) -> dict[tuple[str, int], tuple[int, str]]:
+    """Return {(what, ranks): (steps per update, words for train)} of 08_speedup; the first of the ranks is 1."""
+    runs = {("20,000 steps", number): (STEPS, PAPER) for number in ranks}
+    runs |= {("5,000 steps a rank", number): (5_000 * number, PAPER) for number in ranks if number <= max(4, cores())}
+    runs |= {("root learns", number): (STEPS, "--preset episodes") for number in ranks if number <= max(2, cores())}
+    sharded = "--preset episodes --learner sharded"
+    return runs | {("both learn", number): (STEPS, sharded) for number in ranks if 1 < number <= max(2, cores())}
+
+
+def updates(numbers: Sequence[int]) -> list[Row]:
     """Return the seconds of phases, a row per timed update."""
-    rows = []
-    for number, (what, ranks) in by_turns(ROUNDS, list(RUNS)):
-        steps, words = RUNS[what, ranks]
+    rows, runs = [], runs_of(numbers)
+    for number, (what, ranks) in by_turns(ROUNDS, list(runs)):
+        steps, words = runs[what, ranks]
         words = f"--env Reacher-v5 --steps-per-update {steps} --total-steps {(UPDATES + 1) * steps} {words}"
         found = timed_run(ranks, words.split())
         for i in range(1, UPDATES + 1):
@@ -117,7 +139,12 @@ def descending() -> list[Row]:
 TABLES = {"07_times": collecting, "08_speedup": updates, "08_spinning": spinning, "10_real": descending}
 
 if __name__ == "__main__":
-    for table in [word for word in sys.argv[1:] if word in TABLES] or TABLES:
+    parser = argparse.ArgumentParser(description="Record seconds that lectures show.")
+    names = ", ".join(TABLES)
+    parser.add_argument("names", nargs="*", choices=[*TABLES, []], metavar="NAME", help=f"{names}; default: all")
+    parser.add_argument("--ranks", default=RANKS, type=ranks_of, help="of 08_speedup, such as 1,2,4,8,16")
+    arguments = parser.parse_args()
+    for table in arguments.names or TABLES:
         idle = Recording()
-        measured = TABLES[table]()
+        measured = updates(arguments.ranks) if table == "08_speedup" else TABLES[table]()
         keep(table, measured, conditions=idle.conditions())

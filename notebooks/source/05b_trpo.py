@@ -41,6 +41,7 @@ from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.course.classroom import budget, compare, play, recorded, reveal, show_film, temporary_runs
 from minitrpo.course.classroom import train as train_on_ranks
+from minitrpo.course.core import your_core
 from minitrpo.conjugate_gradient import conjugate_gradient
 from minitrpo.critics import LinearCritic
 from minitrpo.line_search import backtracking, step_scale
@@ -54,8 +55,8 @@ from minitrpo.trpo import Batch, Report, damped_fisher, objective, report_of, su
 # ## One program, one file
 #
 # `mpi_scripts/trpo_in_one_file.py` is the whole algorithm in 200 lines, without this package. (It deals the episodes out to the
-# ranks in turn; the paper's pool, from which a free rank takes the next, is the subject of lecture 07.) After this lecture you will
-# understand every line of its mathematics; the lines with `comm`, messages between processes, are lecture 07's. These are ten
+# ranks in turn; the paper's pool, from which a free rank takes the next, is the subject of lecture 07b.) After this lecture you will
+# understand every line of its mathematics; the lines with `comm`, messages between processes, are those of lecture 07a. These are ten
 # of its runs. A **seed** is the number that decides all random numbers of a run. **Reacher** is an arm of two joints that
 # should bring its tip to a dot: each of 50 steps costs the distance and the squares of the torques.
 
@@ -90,7 +91,7 @@ plt.show()
 # $$\beta = \sqrt{\frac{2 \delta}{x^\top M x}}, \qquad \theta' = \theta + 0.7^k\, \beta\, x, \qquad \mathrm{KL}(\pi_\theta \,\|\, \pi_{\theta'}) \le \delta$$
 #
 # **Pseudocode.** The right column names lecture and function in the program. Rows with a `>` are exercise 1. *Ranks* are
-# processes (lecture 07).
+# processes (lecture 07b).
 #
 # ```text
 # given: policy theta, critic V, limit delta
@@ -283,7 +284,7 @@ reveal(guess_apart, show_twins)
 #   from then on the two batches differ.
 #
 # **Rounding acts like one more seed.** Nothing is broken. Another processor adds in another order, so your curves differ from
-# your neighbour's. Reproducible code fixes the order of its sums (lecture 07).
+# your neighbour's. Reproducible code fixes the order of its sums (lecture 07b).
 #
 # </details>
 #
@@ -365,7 +366,7 @@ def column(env, name):
 steps = column("Reacher-v5", "env_steps")[0]  # the same in every run
 reacher, swimmer = (column(env, "mean_return") for env in ("Reacher-v5", "Swimmer-v5"))
 options = ("--preset", "episodes", "--env", "Reacher-v5", "--seed", 12, "--total-steps", budget(100_000, 10_000))
-live = train_on_ranks(2, *options)  # two processes share the episodes: lecture 07
+live = train_on_ranks(2, *options)  # two processes share the episodes: lecture 07b
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.1), layout="constrained")
@@ -453,6 +454,34 @@ print(f"mean return in training, last five updates: {live.columns()['mean_return
 show_film(live, steps=50)
 
 # %% [markdown]
+# ## Your own functions train
+#
+# `learn` above is a short program. The trainer of the package has more: an observation filter, a pool of processes, logs,
+# checkpoints. It can run with *your* functions in the place of its own. The next cell looks through the saved notebooks in this
+# folder, runs the check of every exercise that an update of TRPO consists of, and collects the functions that pass in one
+# file. Then it trains on CartPole with that file, by `minitrpo.train(..., core=folder)`. A function that you have not written yet is the package's. (If the cell finds
+# no function of yours, it trains with the versions of the package that the lectures teach, which differentiate by autograd.)
+
+# %%
+folder = your_core(".")
+settings = {"core": str(folder)} if folder else {"derivatives": "autograd"}
+own = minitrpo.train(
+    "CartPole-v1", total_steps=budget(10_000, 4_000), progress="none", out=temporary_runs() / "own", **settings
+)
+print("mean return:", *own.columns()["mean_return"].round(0))
+
+# %% [markdown]
+# In a terminal the same are two commands. They assume that your notebooks are in the folder `my`, where `make lab` puts them:
+#
+# ```sh
+# ./run minitrpo core my
+# ./run python mpi_scripts/train.py --core my --env CartPole-v1
+# ```
+#
+# The first one writes `my/core.py`, a module that you can read and change, and says of each function whether it is used or why not.
+# A note at the beginning of the run repeats which functions are yours. If one of them raises an exception, the message names the
+# function, its lecture and its line. In lecture 08 your functions train on several ranks.
+#
 # ## Quiz
 #
 # **1.** A classmate uses `x @ g` where you have `x @ (g - residual)`, after ten iterations, far from converged. Who is right?

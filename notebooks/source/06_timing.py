@@ -84,7 +84,7 @@ guess_fraction = 85  # of an iteration that is collecting, per cent
 say_if_busy()
 for _ in range(2):
     plan, request = learner.plan()
-    worker.collector.refill()  # with requests for episodes; lecture 07
+    worker.collector.refill()  # with requests for episodes; lecture 07b
     begun = time.perf_counter()
     gathered = worker.collect(plan, request, checkpoint=False)
     between = time.perf_counter()
@@ -160,7 +160,7 @@ for clock in (time.time, time.perf_counter, time.process_time):
 # ## A run that writes down its spans
 #
 # The package's training loop is full of these stopwatches, and its option `--trace` writes every span to a file. From a
-# notebook, `train(ranks, options)` starts a run and returns its folder. You need four words before lecture 07 explains them:
+# notebook, `train(ranks, options)` starts a run and returns its folder. You need four words before lecture 07a explains them:
 #
 # - **`mpiexec -n 4 python program.py`** starts one program as four processes. They share no memory and exchange messages.
 # - **Ranks** are these processes, numbered from 0. Rank 0 says what to play, and learns.
@@ -589,4 +589,4 @@ _ = hunt("busy_fraction", suspect)
 #    functions with the most time of their own. Explain in three sentences what they do, and why the profile overrates small
 #    functions.
 #
-# **Next**: lecture 07 shares the collecting among ranks.
+# **Next**: lecture 07a introduces MPI, and lecture 07b shares the collecting among ranks.

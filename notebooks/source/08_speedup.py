@@ -17,41 +17,43 @@
 #
 # <!-- loop -->
 #
-# Lecture 07 shared the episodes among ranks. This lecture measures the speed-up so that a sceptic has to believe it, asks what
-# limits it, and then reads the speed-up figure of Frans & Hafner 2016 with the author's own numbers.
+# Lecture 07b shared the episodes among ranks. This lecture measures how much faster that is, in a way that a sceptical reader can
+# check, and asks what limits it. At its end you measure your own machine in a terminal, and your own TRPO on two ranks.
 #
 # | in this notebook | in the package | in the paper |
 # |---|---|---|
 # | `interval` | `minitrpo/course/speedup/statistics.py` | "multiple trials", section 6 |
-# | `amdahl`, `gustafson` | `minitrpo/course/speedup/statistics.py` | "diminishing returns", section 6 |
+# | `amdahl` | `minitrpo/course/speedup/statistics.py` | "diminishing returns", section 6 |
 # | `karp_flatt` | `minitrpo/course/speedup/statistics.py` | "hardware limitations", section 6: a guess, here tested |
 # | `measure` | `minitrpo/course/speedup/command.py`, for the long version | figure 2 |
 #
-# *90 minutes in class with the exercises, a minute and a half to run. You need: medians, lectures 06 and 07. Close your other
-# programs, because they would be in the numbers.*
+# *90 minutes in class with the exercises, about two minutes to run. You need medians and lectures 06, 07a and 07b. Close your
+# other programs, because they would be in the numbers.*
 
 # %%
+# %load_ext minitrpo.course.mpi
 import csv
 import json
 
 import numpy as np
 from matplotlib import pyplot as plt
 from numpy.typing import ArrayLike
-from scipy.optimize import curve_fit
 
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PHASE_COLORS, PURPLE, RED
-from minitrpo.course.classroom import budget, compare, mpiexec_code, recorded, reveal, say_if_busy, train
+from minitrpo.course.classroom import budget, compare, recorded, reveal, say_if_busy, train
+from minitrpo.course.core import your_core
+from minitrpo.course.mpi import run_mpi
 from minitrpo.course.speedup.command import by_round, summary
 from minitrpo.course.speedup.statistics import Number, efficiency, median_interval_of_rounds, speedup
 from minitrpo.course.speedup.statistics import speedup_interval_of_rounds
 from minitrpo.parallel.launcher import cores
-from minitrpo.course.trace import read_chrome_trace
+from minitrpo.course.trace import read_chrome_trace, seconds_per_phase
 from minitrpo.run_folder.folder import sha256
 
 plt.rcParams["legend.fontsize"] = 9
-RANKS = budget((1, 2, 4), (1, 2))
-STEPS = budget(20_000, 2_000)
+RANKS = (1, 2)
+STEPS = budget(10_000, 2_000)
 UPDATES = budget(4, 3)
 
 author = json.loads(recorded("author_2016.json").read_text())["speedup"]
@@ -79,16 +81,17 @@ print(f"{cores()} cores here; runs on {RANKS} ranks, {STEPS:,} steps per update"
 print(f"{RECORDED}, {made['machine']}, {made['date'][:10]}: {len(table)} updates on {our_ranks.tolist()} ranks")
 
 # %% [markdown]
-# ## One number, and what is wrong with it
+# ## Speed-up and efficiency
 #
 # Let $T_p$ be the seconds that one update takes on $p$ ranks. The **speed-up** is $S = T_1 / T_p$. The **efficiency** is
 # $S / p$. $S = p$ is called ideal.
 #
-# We take the task of Frans & Hafner's figure 2: Reacher, 20,000 steps per update. The preset `paper` takes over
+# We take the task of Frans & Hafner's figure 2: Reacher, 20,000 steps per update in the recorded runs and half of it in yours, so
+# that no cell takes long. The preset `paper` takes over
 # some of their settings: the KL limit, the damping, Monte Carlo advantages and a linear critic. It is not their program. Their
 # policy has ReLU units, ours has tanh; they compute the Fisher matrix from all states and take the full step, we take a
-# fifth of the states and search along the step. The first update of a run is left out (warm-up). How many times faster is an
-# update on 2 ranks than on 1?
+# fifth of the states (`--fisher-fraction 0.2`) and search along the step. The first update of a run is left out (warm-up). How
+# many times faster is an update on 2 ranks than on 1?
 
 # %% prediction="yes"
 guess_two = 1.8  # speed-up of the whole update on 2 ranks
@@ -99,7 +102,8 @@ PHASES = ("collect_s", "wait_s", "gather_s", "update_s")
 
 def measure(ranks, steps, *more):
     """Return the seconds of every update but the first, phase by phase, and the theta at the end."""
-    run = train(ranks, "--preset", "paper", "--steps-per-update", steps, "--total-steps", steps * UPDATES, *more)
+    job = ("--preset", "paper", "--fisher-fraction", 0.2, "--steps-per-update", steps, "--total-steps", steps * UPDATES)
+    run = train(ranks, *job, *more)
     took = {phase: column[1:] for phase, column in run.columns().items() if phase.endswith("_s")}
     took["rollout_s"] = took["collect_s"] + took["wait_s"]  # until the last rank has finished
     return took, run.load_checkpoint()["theta"]
@@ -124,13 +128,16 @@ def show_two():
 reveal(guess_two, show_two)
 
 # %% [markdown]
-# That was one run each. We measure again in another order (some twenty seconds). If the machine slowly gets busier, measuring
-# always from 1 to 4 ranks would charge that to the 4. Rounds that visit all cases in
-# turn are called **interleaved**.
+# For example, if an update takes 0.6 s on one rank and 0.4 s on two, then the speed-up is 0.6 / 0.4 = 1.5, and the efficiency is
+# 1.5 / 2 = 0.75: the two ranks are used as well as one and a half.
+#
+# Your number came from one run on each number of ranks. We measure again, in another order. If the machine slowly gets busier, and
+# if 1 rank always came first, the second run of each round would look slower than it is. Rounds that visit all cases in turn, and
+# begin with another case each time, are called **interleaved**.
 
 # %%
 for order in budget((RANKS[::-1], RANKS), (RANKS[::-1],)):
-    rounds.append(one_round(order))
+    rounds.append(one_round(order))  # some fifteen seconds
 paper_thetas = [theta for one in rounds for _, theta in one.values()]
 print("all runs ended with the same theta:", all(np.array_equal(paper_thetas[0], theta) for theta in paper_thetas))
 
@@ -148,9 +155,12 @@ show_rounds()
 #
 # How different could the median of another nine measurements be? The **bootstrap interval** imitates them. Draw nine numbers *from
 # the nine we have*, with replacement, and take their median. Do this 2,000 times. The interval holds the middle 95 % of these
-# medians.
+# medians. A small example: from the measurements 3, 4 and 8 there are 27 equally probable draws of three. Their median is 3
+# in 7 of them, 4 in 13, and 8 in 7. So an interval of 95 % reaches from 3 to 8.
 #
 # ### Exercise 1: `interval`
+#
+# *Ten minutes.*
 
 # %% exercise="interval"
 
@@ -232,12 +242,16 @@ show_speedups()
 # would narrow the interval. The speed-ups of collecting and of the whole update differ, because ranks share the collecting, but
 # only rank 0 learns.
 #
-# ## The part that does not get faster
+# ## The part that does not get faster: Amdahl's law
 #
-# Lecture 06 had Amdahl's law. Let *serial* be the fraction of the time on one rank that stays with one rank: for us, the
-# learner's. $p$ ranks divide the rest.
+# Lecture 06 had Amdahl's law. Let *serial* be the fraction of the time on one rank that stays with one rank: here, the time of
+# the learner. $p$ ranks divide the rest. An example: collecting takes 8 s and learning 2 s, so the serial fraction is 0.2. On 4 ranks an
+# update takes $8 / 4 + 2 = 4$ s, and the speed-up is $10 / 4 = 2.5$. However many ranks there are, it stays below $10 / 2 = 5$.
+# The job is the same on any number of ranks; this is called **strong scaling**.
 #
 # ### Exercise 2: `amdahl`
+#
+# *Four minutes.*
 
 # %% exercise="amdahl"
 
@@ -265,9 +279,13 @@ def draw_speedups():
         (our_ranks, recorded_seconds, recorded_rounds, our_fraction, our_cores, "recorded"),
     )
     for axis, (numbers, seconds_of, rounds_of, serial, owned, where) in zip(axes, cases):
-        many = np.linspace(1, numbers[-1], 100)
-        axis.plot(many, many, "--", color=GREY, label="ideal")
-        axis.plot(many, mine.amdahl(serial, many), color=ORANGE, label=f"Amdahl's law, serial fraction {serial:.2f}")
+        top = max(8, owned, numbers[-1])
+        many = np.linspace(1, owned, 100), np.linspace(owned, top, 100)
+        bound = f"at most, by Amdahl's law (serial fraction {serial:.2f})"
+        for some, style, label in zip(many, ("-", ":"), (bound, "the same, predicted for more cores")):
+            axis.plot(some, some, style, color=GREY)
+            axis.plot(some, mine.amdahl(serial, some), style, color=ORANGE, label=label)
+        axis.text(4.4, 3.9, "ideal", color=GREY)
         for phase, color, name, dodge in (
             ("rollout_s", BLUE, "collecting", -0.04),
             ("iteration_s", PURPLE, "the whole update", 0.04),
@@ -278,7 +296,9 @@ def draw_speedups():
             bars, place = np.abs(np.transpose(ends) - s), np.add(numbers, dodge)
             axis.errorbar(place, s, bars, fmt="o", capsize=5, color=color, label=f"measured: {name}")
         mark_crowded(axis, 1, numbers[-1], owned)
-        axis.set(xlabel="ranks", ylabel="speed-up", xticks=numbers, ylim=(0, 1.15 * numbers[-1]), title=where)
+        title = f"{where}: measured on {owned} core{'s' * (owned > 1)}, dotted: predicted"
+        axis.set(xlabel="ranks", ylabel="speed-up", xticks=[2**k for k in range(top.bit_length())], title=title)
+        axis.set_ylim(0, 0.75 * top)
         axis.legend(loc="upper left")
         axis.grid(alpha=0.3)
     plt.tight_layout()
@@ -291,13 +311,18 @@ def show_limit():
     print(f"on one rank: collecting {collect:.3f} s, learning {learn:.3f} s, serial fraction {fraction:.2f}")
     compare("the most that any number of ranks can give", guess_limit, mine.amdahl(fraction, 1e9))
     print(f"{RECORDED}: serial fraction {our_fraction:.2f}, at most {mine.amdahl(our_fraction, 1e9):.2f}")
+    print(
+        f"measured are 1 to {our_cores} ranks; what the dotted lines say of more cores is a prediction, not a measurement"
+    )
     draw_speedups()
 
 
 reveal(guess_limit, show_limit)
 
 # %% [markdown]
-# Amdahl's law is a bound: it ignores waiting and gathering.
+# Amdahl's law is a bound: it ignores waiting and gathering. Read the recorded figure with care. It was measured on
+# a machine with few cores (its title says how many). The points on grey have more ranks than cores, so they say nothing about
+# a machine that has the cores. The dotted lines are what Amdahl's law predicts for such a machine.
 #
 # ## More ranks than cores
 #
@@ -309,24 +334,35 @@ reveal(guess_limit, show_limit)
 # %% prediction="yes"
 guess_spinning = 1.5  # seconds of rank 0 when 7 others spin, over those when they sleep
 
-# %%
-PROGRAM = """
-import sys, time
+# %% mpi="-n 2 --name waiting_program"
+import time
+
 from mpi4py import MPI
+
 from minitrpo.parallel.comm import connect
 
+count = 1_000_000
 comm = connect()
+seconds = []
 for wait in (comm.barrier, MPI.COMM_WORLD.Barrier):
     comm.barrier()
     start = time.perf_counter()
     if comm.rank == 0:
-        sum(range(int(sys.argv[1])))  # one works ...
+        sum(range(count))  # rank 0 works ...
     wait()  # ... and the others wait for it
-    if comm.rank == 0:
-        print(time.perf_counter() - start)
-"""
+    seconds.append(time.perf_counter() - start)
+if comm.rank == 0:
+    print(f"the others asleep: {seconds[0]:.3f} s; the others spin: {seconds[1]:.3f} s")
+
+# %% [markdown]
+# This was one rank that waits. Now seven of them wait, and rank 0 has more to do.
+
+# %%
 say_if_busy()
-asleep, spinning = map(float, mpiexec_code(budget(8, 4), PROGRAM, budget(40_000_000, 4_000_000)).split())
+result = run_mpi(
+    waiting_program, budget(8, 4), data={"count": budget(40_000_000, 4_000_000)}, names=["seconds"], timeout=60
+)
+asleep, spinning = result.values[0]["seconds"]
 
 
 def show_spinning():
@@ -348,15 +384,18 @@ reveal(guess_spinning, show_spinning)
 #
 # </details>
 #
-# ## What limits it? Turn Amdahl's law around
+# ## What limits the speed-up? The Karp-Flatt fraction
 #
-# Karp and Flatt (1990) turned the law around. *Given* the measured $S$ on $p$ ranks, which serial fraction would explain exactly
-# that? Solve $S = 1 / (\text{serial} + (1 - \text{serial}) / p)$ for it. The series over $p$ is a diagnosis:
+# Karp and Flatt (1990) turned Amdahl's law around. You have measured $S$ on $p$ ranks. Which serial fraction would explain exactly
+# this speed-up? Solve $S = 1 / (\text{serial} + (1 - \text{serial}) / p)$ for it. For example, a speed-up of 1.6 on 2 ranks is that
+# of a serial fraction of 0.25, because $1 / (0.25 + 0.75 / 2) = 1.6$. The fractions for 2, 3, 4, ... ranks are a diagnosis:
 #
 # - If the **Karp-Flatt fraction** stays the same, a serial part is the limit.
 # - If it grows with $p$, something gets worse with every rank, such as messages, queueing, or missing cores.
 #
 # ### Exercise 3: `karp_flatt`
+#
+# *Five minutes.*
 
 # %% exercise="karp_flatt"
 
@@ -427,103 +466,15 @@ plt.show()
 # speedup`.</small>
 #
 # "These diminishing returns most likely stem from hardware limitations", says the paper. Frans's Karp-Flatt fraction rises from 3
-# threads on, so a serial part alone does *not* explain it. We fit three explanations with two constants each:
-#
-# - **a serial part**: work / p + rest;
-# - **a ceiling**: work / min(p, ceiling), where no more than that many threads work at once;
-# - **a cost per thread**: work / p + cost x p.
-
-# %%
-stories = {
-    "a serial part": lambda p, work, rest: work / p + rest,
-    "a ceiling": lambda p, work, ceiling: work / np.minimum(p, ceiling),
-    "a cost per thread": lambda p, work, cost: work / p + cost * p,
-}
-
-
-def typical_error(predicted, measured):
-    """Return the root mean square relative error in per cent."""
-    return 100 * np.sqrt(np.mean((predicted / measured - 1) ** 2))
-
-
-fits = {}
-for name, story in stories.items():
-    fits[name], _ = curve_fit(story, threads, rollout, p0=(18.0, 3.0), sigma=rollout)
-    error = typical_error(story(threads, *fits[name]), rollout)
-    print(f"{name:18} constants {fits[name].round(2)}, typical error {error:.1f} %")
-
-# %% tags=["hide-input"] jupyter={"source_hidden": true}
-_, axis = plt.subplots(figsize=(7.5, 3.8))
-many = np.linspace(1, 16, 300)
-axis.plot(threads, rollout, "o", color=BLUE, markersize=8, label="author's medians")
-for (name, story), color, style in zip(stories.items(), (RED, GREEN, ORANGE), (":", "-", "--")):
-    axis.plot(many, story(many, *fits[name]), style, color=color, linewidth=2, label=name)
-mark_crowded(axis, 5, 16, 5, "threads")
-axis.set(xlabel="threads", ylabel="seconds for 20,000 steps", ylim=(0, None), title="Three explanations of one figure")
-axis.legend()
-axis.grid(alpha=0.3)
-plt.show()
-
-# %% [markdown]
-# A serial part errs three times as much. The other two fit almost equally well: **eight numbers cannot separate a ceiling from a
-# cost per thread.** An experiment could, in which the two predict different things. The author's logs happen to hold one. The *first* update
-# of every run collects only 20 episodes of 49 steps, a twentieth of the later ones. If a thread costs a fixed time *whatever the
-# work*, 8 threads still cost eight times that, 3.0 s by the fit above. How many seconds did the first update of 8 threads
-# take?
-
-# %% prediction="yes"
-guess_first = 3.0  # s, collecting in the first update of 8 threads
-
-# %%
-first = np.array(author["first_rollout_s"])  # s, one update each
-work = author["first_episodes"] / author["later_episodes"]  # of the first update, relative to a later one
-alone, cost = fits["a cost per thread"]
-predictions = {
-    "a cost per thread, whatever the work": work * alone / threads + cost * threads,
-    "a cost per thread that shrinks with the work": work * (alone / threads + cost * threads),
-    "a ceiling": work * stories["a ceiling"](threads, *fits["a ceiling"]),
-}
-
-
-def show_first():
-    compare("the first update on 8 threads", guess_first, first[7], "s")
-    for name, predicted in predictions.items():
-        print(f"{name:45} says {predicted[7]:.2f} s; typical error, 1 to 8: {typical_error(predicted, first):.1f} %")
-    print("speed-up of the first update: ", (first[0] / first).round(2))
-    print("speed-up of the later updates:", (rollout[0] / rollout).round(2))
-    print("Karp-Flatt fraction, from the logs:".ljust(43), his_series.round(2))
-    for name in ("a cost per thread", "a ceiling"):
-        told = stories[name](threads, *fits[name])
-        print(f"by the fit of {name}:".ljust(43), mine.karp_flatt(told[0] / told[1:], threads[1:]).round(2))
-
-
-reveal(guess_first, show_first)
-
-# %% [markdown]
-# <details><summary>After your guess: what it means</summary>
-#
-# The top is just as flat with a twentieth of the work, so a *fixed* cost per thread is excluded. Two explanations are left: a
-# ceiling on the rate (missing cores), and a cost that grows with the work (a shared memory, a slower clock). They predict the
-# first updates about equally well, with errors of 11 and 12 %. So "hardware limitations" **fits, and is not shown**. With 16
-# threads a ceiling predicts 5.2 s and a growing cost 7.1 s. Frans stopped at 8.
-#
-# </details>
+# threads on, so a serial part alone does *not* explain his figure. What does? A machine with too few cores would make the
+# fraction rise, and a cost that grows with every thread would, too. Eight numbers cannot separate the two. An explanation
+# needs a measurement about which the explanations disagree: for example, the same runs on a machine with more cores.
 #
 # ## A job that grows with the ranks
 #
-# So far the job was fixed: **strong scaling**. Gustafson (1988) objected that a thousand cores are bought for bigger jobs. In
-# **weak scaling** every rank gets the *same* work, and the job grows. How much more work is done per second?
-#
-# Gustafson's law looks at the time on *all* the ranks: during the fraction *serial* of **that** time one works and the others wait.
-# The two fractions differ. Say one rank collects for 3 s and learns for 1 s, so serial is 1/4 *on one rank*. Now 4 ranks do four
-# times the job. If learning still takes 1 s, serial is 1/4 *on all the ranks*, too. If it takes 4 s, it is 4/7.
-#
-# ### Exercise 4: `gustafson`
-
-# %% exercise="gustafson"
-
-# %% [markdown]
-# We give every rank the same number of steps and compare with both laws, using the serial fraction of one rank.
+# So far the job was fixed: strong scaling. But a thousand cores are bought for bigger jobs (Gustafson 1988). In **weak scaling**
+# every rank gets the *same* work, and the job grows with the ranks. Now the ideal is that an update takes as long on $p$ ranks as
+# on one, so that $p$ times as many steps are done per second. We give each rank the same number of steps.
 
 # %%
 largest, per_rank = RANKS[-1], STEPS // RANKS[-1]
@@ -536,8 +487,6 @@ then_fraction = then[0]["median_update_s"] / then[0]["median_iteration_s"]
 low, high = then[1]["speedup_interval"]
 print(f"work per second on 2 ranks, relative to 1: {rates[1]:.2f} here (one run each)", end="; ")
 print(f"{then[1]['speedup']:.2f} (95 %: {low:.2f} to {high:.2f}), {RECORDED}")
-print(f"predicted for the recorded runs: Gustafson {mine.gustafson(then_fraction, 2):.2f}", end=", ")
-print(f"Amdahl {mine.amdahl(then_fraction, 2):.2f}")
 
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
@@ -551,9 +500,10 @@ def draw_weak():
         bottom += heights
     left.set(title=f"recorded, 5,000 steps a rank, {our_cores} cores", ylabel="median seconds per update, rank 0")
     many = np.linspace(1, recorded_ranks[-1], 50)
-    for law, color, name in ((mine.gustafson, GREEN, "Gustafson"), (mine.amdahl, ORANGE, "Amdahl")):
-        right.plot(many, law(then_fraction, many), color=color)
-        right.text(many[-1], law(then_fraction, many[-1]), f" {name}", color=color, va="center")
+    right.plot(many, many, "--", color=GREY)
+    right.text(many[-1], many[-1], " ideal", color=GREY, va="center")
+    right.plot(many, mine.amdahl(then_fraction, many), color=ORANGE)
+    right.text(many[-1], mine.amdahl(then_fraction, many[-1]), " Amdahl", color=ORANGE, va="center")
     right.plot(RANKS, rates, "o", color=BLUE, markersize=8, label="here")
     gains = np.array([line["speedup"] for line in then])
     around = bars(gains[1:], [line["speedup_interval"] for line in then[1:]])
@@ -572,21 +522,19 @@ draw_weak()
 
 # %% [markdown]
 # With $p$ times the steps the learner needs almost $p$ times as long (green), because one rank learns while the others sleep.
-# In the recorded runs Gustafson's prediction from one rank's fraction is too high: on 2 ranks it lies above the whole interval,
-# and the measured gain is no larger than Amdahl's law allows. Compare the laws on white only: on grey the ranks share cores.
+# So here the larger job does not help: the gain is no larger than Amdahl's law allows for the fixed job. Weak scaling helps if
+# the serial part does *not* grow with the job. Look at the white part only: on grey the ranks share cores.
 #
 # ## Actors, or learners?
 #
 # The paper concludes that more cores are best spent on actors. What if the ranks learn, too? With `--learner sharded`, one
-# rank steps the policy while the other fits the critic, and sums over the batch are shared by **allreduce**: every rank adds the
-# same parts in the same order. `train` does so by default.
+# rank steps the policy while the other fits the critic. With more ranks, several share the sums over the batch by **allreduce**
+# (lecture 07a), and add the same parts in the same order. `train.py` does so by default.
 
 # %%
-say_if_busy()  # three runs, some ten seconds
-job = ("--preset", "episodes", "--env", "Reacher-v5", "--steps-per-update", STEPS, "--trace")
-job = (*job, "--total-steps", STEPS * UPDATES)
+say_if_busy()
+job = ("--preset", "episodes", "--steps-per-update", STEPS, "--total-steps", 3 * STEPS, "--trace")
 schemes = {"rank 0 learns alone": (), "both learn": ("--learner", "sharded")}
-alone_s = train(1, *job).columns()["iteration_s"][1:]
 schemes = {title: train(2, *job, *options) for title, options in schemes.items()}
 traces = {title: read_chrome_trace(run.path / "trace.json") for title, run in schemes.items()}
 
@@ -623,9 +571,10 @@ def then_line(scheme):
 
 
 print("theta sha256:", *(sha256(run.load_checkpoint()["theta"])[:12] for run in schemes.values()))
-gains = [speedup(alone_s, run.columns()["iteration_s"][1:]) for run in schemes.values()]
-print("speed-up on 2 ranks here, rank 0 learns alone and both learn:", ", ".join(f"{gain:.2f}" for gain in gains))
-print(f"{RECORDED}: {then_line('root learns')}, {then_line('both learn')}")
+alone_s, both_s = (run.columns()["iteration_s"][1:] for run in schemes.values())
+print(f"here, with two updates of each: an update is {speedup(alone_s, both_s):.2f} times as fast if both learn")
+print(f"{RECORDED}, speed-up on 2 ranks: {then_line('root learns')} if rank 0 learns", end=", ")
+print(f"{then_line('both learn')} if both learn")
 for name, collecting_s, learning_s in (
     ("Frans & Hafner, 2016", rollout[0], learning[0]),
     ("the recorded run", ours[0], our_learning[0]),
@@ -636,7 +585,149 @@ draw_schemes()
 
 # %% [markdown]
 # The policy is the same to the bit, because only the place of the computation changed. The paper's conclusion was right when
-# collecting cost thirteen times as much as learning. It stops being right as collecting gets cheaper or ranks get more.
+# collecting cost thirteen times as much as learning. It stops being right when collecting gets cheaper or when there are more ranks.
+#
+# ## In a terminal: your own machine
+#
+# Until now the notebook started all runs. A parallel program is started in a terminal, so open one (in JupyterLab: File, New,
+# Terminal), go to the folder of the project, and type the first command. It is the command that this course is about.
+#
+# ```sh
+# ./run mpiexec -n 8 python mpi_scripts/train.py
+# ```
+#
+# It trains Reacher on 8 ranks. (`./run` makes the project's Python the first one that is found. If you have activated its
+# environment, leave `./run` away.) Read its second line. On a machine with 2 cores it says: *note: 8 ranks, 2 core(s): 6 rank(s)
+# stay idle, because the others are faster alone*. You know both reasons: with more ranks than cores, ranks take turns on the
+# cores, and every exchange waits for ranks whose turn has not come. So the ranks beyond the cores sleep until the run ends. The
+# results are the same, because the policy does not depend on the number of ranks. `--oversubscribe` makes all ranks work.
+#
+# What does the command do without options? It differs in two points from the runs above. It asks for *segments* instead of whole
+# episodes (lecture 07b), so that no rank waits for the longest episode. And all ranks that work share the update, so that the learner
+# is no serial part of one rank. How many times as fast is such an update on 2 ranks as on 1?
+
+# %% prediction="yes"
+guess_typed = 1.8  # speed-up of the whole update on 2 ranks, with the default settings
+
+# %% [markdown]
+# Now measure it on 1, 2, ... ranks, up to the cores of your machine. In the terminal type
+#
+# ```sh
+# ./run mpiexec -n 1 python mpi_scripts/train.py --steps-per-update 10000 --total-steps 30000 --trace --out runs/one
+# ./run mpiexec -n 2 python mpi_scripts/train.py --steps-per-update 10000 --total-steps 30000 --trace --out runs/two
+# ```
+#
+# and so on. Each run folder has `metrics.csv`, in which the column `iteration_s` is the time of an update, and `trace.json`, which
+# you can drop onto [ui.perfetto.dev](https://ui.perfetto.dev). The last lines of the runs, `theta sha256: ...`, are equal. The
+# next cell starts the same commands from the notebook.
+
+# %%
+TYPED = ("--steps-per-update", STEPS, "--total-steps", 3 * STEPS, "--trace")
+own_ranks = sorted({1, 2, *(2**k for k in range(4) if 2**k <= cores())})
+say_if_busy()
+typed = {ranks: train(ranks, *TYPED, "--oversubscribe") for ranks in own_ranks}
+typed_s = {ranks: run.columns()["iteration_s"][1:] for ranks, run in typed.items()}
+own = {ranks: speedup(typed_s[1], typed_s[ranks]) for ranks in own_ranks}
+print("measured:", ", ".join(f"{ranks} rank(s)" for ranks in own_ranks))
+
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def scheme_curve(scheme):
+    """Return ranks, speed-ups over rank 0 alone, and their intervals, of the recorded runs of a scheme."""
+    alone = [row for row in rows if (row["what"], row["ranks"]) == ("root learns", 1)]
+    base = by_round(alone, np.array([row["iteration_s"] for row in alone]))
+    numbers = sorted({int(row["ranks"]) for row in rows if row["what"] == scheme and row["ranks"] > 1})
+    curve = []
+    for number in numbers:
+        some = [row for row in rows if (row["what"], row["ranks"]) == (scheme, number)]
+        several = by_round(some, np.array([row["iteration_s"] for row in some]))
+        curve.append(
+            (speedup(np.concatenate(base), np.concatenate(several)), speedup_interval_of_rounds(base, several))
+        )
+    return np.array(numbers), np.array([s for s, _ in curve]), [ends for _, ends in curve]
+
+
+def draw_typed():
+    compare("speed-up on 2 ranks, as typed", guess_typed, own[2])
+    for ranks, run in typed.items():
+        text = f"{np.median(typed_s[ranks]):.3f} s per update, speed-up {own[ranks]:.2f}"
+        theta = sha256(run.load_checkpoint()["theta"])[:12]
+        print(f"{ranks} rank(s): {text}, efficiency {own[ranks] / ranks:.2f}, theta {theta}")
+    _, (left, right) = plt.subplots(1, 2, figsize=(11, 3.9), width_ratios=(3, 2), layout="constrained")
+    trace = read_chrome_trace(typed[own_ranks[-1]].path / "trace.json")
+    starts = [begins for name, begins, _ in trace[0] if name == "broadcast"]
+    begin, end = starts[-2], starts[-1]
+    shown = {name: PHASE_COLORS[name] for name in ("collect", "wait", "gather", "policy", "critic", "idle")}
+    for rank, spans in enumerate(trace):
+        for name, color in shown.items():
+            places = [(begins - begin, lasts) for phase, begins, lasts in spans if phase == name]
+            left.broken_barh(places, (rank - 0.42, 0.84), color=color, linewidth=0, label=None if rank else name)
+    left.set(xlim=(0, end - begin), ylim=(len(trace) - 0.5, -0.5), yticks=range(len(trace)), ylabel="rank")
+    left.set(xlabel="seconds of one update (white: all else)", title=f"your machine: an update on {len(trace)} ranks")
+    left.legend(loc="upper center", ncols=6, bbox_to_anchor=(0.5, -0.18), frameon=False)
+    many = np.linspace(1, max(own_ranks[-1], our_ranks[-1]), 50)
+    right.plot(many, many, "--", color=GREY, label="ideal")
+    right.plot(own_ranks, list(own.values()), "o-", color=PURPLE, label="yours, as typed")
+    for scheme, mark, color in (("root learns", "s", GREEN), ("both learn", "^", RED)):
+        numbers, gains_then, ends = scheme_curve(scheme)
+        right.errorbar(
+            numbers,
+            gains_then,
+            bars(gains_then, ends),
+            fmt=mark,
+            mfc="none",
+            capsize=4,
+            color=color,
+            label=f"{RECORDED}: {scheme}",
+        )
+    mark_crowded(right, 1, own_ranks[-1], cores())
+    right.set(xlabel="ranks", ylabel="speed-up of an update", xlim=(0.8, own_ranks[-1] + 0.7), xticks=own_ranks)
+    right.set(ylim=(0, own_ranks[-1] + 0.5), title="your speed-up, and the recorded one")
+    right.legend(loc="lower right", fontsize=8)
+    plt.show()
+    for rank, spans in enumerate(trace):
+        parts = seconds_per_phase([span for span in spans if begin <= span[1] < end])
+        longest = sorted(parts.items(), key=lambda item: -item[1])[:4]
+        print(f"rank {rank}:", ", ".join(f"{name} {1e3 * took:.0f} ms" for name, took in longest))
+
+
+reveal(guess_typed, draw_typed)
+
+# %% [markdown]
+# Explain both pictures to your neighbour. In the left one, find the time in which a rank waits or idles, and the parts that
+# do not become shorter with more ranks. In the right one, compute the Karp-Flatt fraction of your largest number of ranks.
+# If your speed-up is smaller than the recorded one, ask in this order: did other programs run? Do two of your "cores" share one
+# physical core? Does the processor run more slowly when all of its cores work?
+#
+# ## Your own TRPO, in parallel
+#
+# In lecture 05b your own functions trained in one process. They run on several ranks in the same way. In the terminal, with the
+# notebooks in the folder `my` (`make lab` puts them there):
+#
+# ```sh
+# ./run minitrpo core my
+# ./run mpiexec -n 2 python mpi_scripts/train.py --core my
+# ```
+#
+# The first command collects the functions of your saved notebooks that pass their checks into the file `my/core.py`. The second
+# command trains with them, and a note at the beginning of the run says which functions are yours. The next cell does both, and measures the
+# speed-up of *your* program. (Your functions are mostly the taught ones, which differentiate by autograd, so an update takes longer
+# than with the formulas by hand.)
+
+# %%
+folder = your_core(".")
+with_core = ("--core", folder) if folder else ("--derivatives", "autograd")
+job = ("--steps-per-update", budget(10_000, 1_000), "--total-steps", budget(30_000, 3_000), *with_core)
+say_if_busy()
+yours = {ranks: train(ranks, *job, "--oversubscribe") for ranks in (1, 2)}
+print("theta sha256:", *(sha256(run.load_checkpoint()["theta"])[:12] for run in yours.values()))
+print("mean return:", *yours[2].columns()["mean_return"].round(1))
+yours_s = {ranks: run.columns()["iteration_s"][1:] for ranks, run in yours.items()}
+print(f"speed-up of {'your' if folder else 'the taught'} TRPO on 2 ranks: {speedup(yours_s[1], yours_s[2]):.2f}")
+
+# %% [markdown]
+# The policy is again the same on one rank and on two, bit for bit, as long as your functions are deterministic. If the speed-up is
+# smaller than that of the package, look at its serial part: in this run, which fraction of an update is `update_s`?
 #
 # ## What one must report
 #
@@ -646,7 +737,7 @@ draw_schemes()
 # 4. The **machine**, its cores, what else ran on it, and which points were oversubscribed.
 # 5. Strong or weak scaling, and the serial fraction that bounds it.
 #
-# `python -m minitrpo speedup --ranks 1,2,4` writes such a report for your machine.
+# `./run minitrpo speedup --ranks 1,2,4` writes such a report for your machine.
 #
 # ## Bug hunt
 #
@@ -704,10 +795,12 @@ _ = hunt("interval", suspect)
 #
 # ## Summary
 #
-# - A speed-up is a ratio of medians with an interval over interleaved runs that did the same work.
+# - A speed-up is a ratio of medians with an interval over interleaved runs that did the same work; speed-up divided by ranks is the
+#   efficiency.
 # - The serial fraction bounds it. For us that is the learner, so the learner is worth sharing.
-# - A fit is no explanation: look for a measurement on which explanations disagree.
-# - Points with more ranks than cores say nothing about a larger machine.
+# - Strong scaling keeps the job fixed, weak scaling keeps the work of each rank fixed.
+# - A Karp-Flatt fraction that grows with the ranks means that something gets worse with every rank.
+# - Ranks beyond the cores do nothing by default, and measurements with them say nothing about a larger machine.
 #
 # ## Open questions
 #

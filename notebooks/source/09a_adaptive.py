@@ -29,7 +29,7 @@
 # | `adapt` | `minitrpo/adaptive.py` | "the past 10 updates", compared with "the 10 before that" |
 #
 # *About 90 minutes in class with the exercises; the notebook runs in a few seconds. You need lectures 04 (KL limit), 05b
-# (TRPO, seeds), 07 (episode requests) and 08 (intervals).*
+# (TRPO, seeds), 07b (episode requests) and 08 (intervals).*
 
 # %%
 import csv

@@ -28,7 +28,7 @@
 # | `judged` | `minitrpo/algorithms/off_policy/gorila.py` | Nair et al. 2015: Gorila |
 # | lost updates | `minitrpo/parallel/shared_window.py` | Niu et al. 2011: Hogwild |
 #
-# *90 minutes in class with the exercises; the notebook runs in half a minute. You need lectures 01, 07 and 08.*
+# *90 minutes in class with the exercises; the notebook runs in half a minute. You need lectures 01, 07b and 08.*
 
 # %%
 import json
@@ -130,7 +130,7 @@ print(
 
 # %% [markdown]
 # Up to rounding, **adding gradients is the same as gathering samples.** The package sends one row per *episode* and adds
-# the rows in a fixed order. Then any number of ranks gives the same bits, as in lecture 07:
+# the rows in a fixed order. Then any number of ranks gives the same bits, as in lecture 07b:
 
 # %%
 JOB = ("--algorithm", "policy-gradient", "--env", "CartPole-v1", "--total-steps", 6000, "--steps-per-update", 1000)

@@ -143,7 +143,7 @@ plt.show()
 # ## A pool on an imagined clock
 #
 # A simulated rank need not compute anything. Only one thing about it matters: **when it is free again**. The program
-# jumps from one such moment to the next (a *discrete-event simulation*). Lecture 07's counter is one more moment: when it
+# jumps from one such moment to the next (a *discrete-event simulation*). Lecture 07b's counter is one more moment: when it
 # is free to serve the next rank.
 #
 # ### Exercise 1: `makespan`
@@ -178,7 +178,7 @@ reveal(guess_longest, show_longest)
 # <details><summary>After your guess: what it means</summary>
 #
 # More than seven seconds. The average rank plays for one of them, so the machine waits six sevenths of its time. The mean of the
-# longest of $n$ such times is $1 + \frac12 + \dots + \frac1n$, about $\ln n + 0.58$. Segments of equal length (lecture 07)
+# longest of $n$ such times is $1 + \frac12 + \dots + \frac1n$, about $\ln n + 0.58$. Segments of equal length (lecture 07b)
 # have no longest one; workers without a barrier (lecture 10) do not wait for it.
 #
 # </details>

@@ -138,7 +138,7 @@ draw_map()
 # default preset learns every 512 steps; a few environments have their own number, such as 2,048.*
 #
 # The field of asynchronous batches is empty: with many more episodes than ranks the wait is a small part of the time
-# (lecture 07), so there is little to gain. An asynchronous update at every step is a setting of other members, $n = 1$
+# (lecture 07b), so there is little to gain. An asynchronous update at every step is a setting of other members, $n = 1$
 # (lecture 11a).
 #
 # ## What a few seeds can prove

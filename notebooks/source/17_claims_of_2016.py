@@ -293,9 +293,9 @@ plt.show()
 # | The KL is at most $\delta$ (Algorithm 1) | It runs a line search on the surrogate, discards the result and takes the full step: a natural gradient of fixed KL. | 04 |
 # | Conjugate gradient is not mentioned | Ten iterations with damping 0.001, or fewer if $\lvert\rho\rvert^2 < 10^{-10}$, whatever the size of $g$. | 03 |
 # | An episode runs to a terminal state | An episode is cut one step before the time limit and counts as terminated. | 05a |
-# | The data is "exactly the same as if we were single-threaded" | Actors copy one noise stream, keep their own observation filters, and batches stand in order of arrival. | 07 |
-# | Every actor has the latest policy | One copy per actor goes through a common queue; each actor sleeps 100 ms so that none takes two. | 07 |
-# | A batch has 20,000 steps | The first batch assumes 1,000 steps an episode. On Reacher it had 20 episodes of 49 steps. | 07 |
+# | The data is "exactly the same as if we were single-threaded" | Actors copy one noise stream, keep their own observation filters, and batches stand in order of arrival. | 07b |
+# | Every actor has the latest policy | One copy per actor goes through a common queue; each actor sleeps 100 ms so that none takes two. | 07b |
+# | A batch has 20,000 steps | The first batch assumes 1,000 steps an episode. On Reacher it had 20 episodes of 49 steps. | 07b |
 #
 # ## Other claims, by argument or by a lecture's experiment
 #

@@ -10,7 +10,7 @@ from runs import ROOT, run, train
 
 import minitrpo.course.classroom  # noqa: F401 - one thread
 from minitrpo.core import BY_AUTOGRAD, BY_HAND, load_core
-from minitrpo.course.core import LECTURES, global_names, renamed
+from minitrpo.course.core import LECTURES, global_names, renamed, your_core
 from minitrpo.errors import AlgorithmFailed, BadInput
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.run_folder.folder import RunFolder
@@ -76,6 +76,17 @@ def test_only_what_passes_is_collected_with_what_it_uses(my, tmp_path):
     assert "def last_of" in text
     assert "explained_variance" not in text
     assert "values = 1" not in text, "an argument is not a name of the notebook"
+
+
+def test_a_notebook_collects_its_own_folder_and_leaves_it_as_it_is(my, tmp_path, capsys):
+    before = sorted(my.iterdir())
+    core = your_core(my)
+    assert load_core(core).lectures == {"next_values": "05a", "gae": "05a"}
+    assert "explained_variance" in capsys.readouterr().out, "what is left out is named, too"
+    assert sorted(my.iterdir()) == before
+    (tmp_path / "nothing").mkdir()
+    assert your_core(tmp_path / "nothing") is None
+    assert len(capsys.readouterr().out.splitlines()) == 1
 
 
 def test_a_core_that_was_changed_by_hand_is_kept(my, tmp_path):

@@ -108,11 +108,11 @@ def hand_in(folder, chosen=tuple(CLASS), place="", mark=""):
 
 def hand_in_renamed(folder):
     """Write solutions whose names say nothing of their lecture, one of them without its metadata, too."""
-    for lecture, name in (("05a_advantages", "homework (2)"), ("05b_trpo", "liverpool_05a"), ("07_pool", "=1+cmd")):
+    for lecture, name in (("05a_advantages", "homework (2)"), ("05b_trpo", "liverpool_05a"), ("07b_pool", "=1+cmd")):
         built = json.loads((ROOT / "notebooks" / "solutions" / f"{lecture}.ipynb").read_text())
         code = [cell for cell in built["cells"] if cell["cell_type"] == "code"]
         cells = [cell["source"] for n, cell in enumerate(code) if n == 0 or cell["metadata"].get("exercise")]
-        notebook(folder / f"{name}.ipynb", *cells, **{} if lecture == "07_pool" else built["metadata"])
+        notebook(folder / f"{name}.ipynb", *cells, **{} if lecture == "07b_pool" else built["metadata"])
 
 
 def hand_in_others(folder):

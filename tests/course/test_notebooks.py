@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import io
 import json
+import linecache
 import os
 import re
 import shlex
@@ -217,7 +218,9 @@ def run_code(text, number, variables):
         run_cell(first.removeprefix("%%mpi"), program, variables)
     else:
         python = re.sub(r"^%load_ext .*", "", text, flags=re.MULTILINE)
-        exec(compile(python, f"<code cell {number}>", "exec"), variables)
+        file = f"<code cell {number}>"
+        linecache.cache[file] = (len(python), None, python.splitlines(True), file)  # for inspect.getsource
+        exec(compile(python, file, "exec"), variables)
 
 
 def drawn():

@@ -168,7 +168,7 @@ def test_the_reference_has_what_is_public_and_the_search_finds_pages_of_every_ki
     names = found.strip("[]").split(",")
     assert {"index", "use", "minitrpo.trpo", *LECTURES} <= {*names}
     terms = (ROOT / "site" / "searchindex.js").read_text().replace('"', "")
-    for word, pages in (("maxkl", {"glossary", "use"}), ("speedup", {"07_pool", "glossary"})):  # max-kl, speed-up
+    for word, pages in (("maxkl", {"glossary", "use"}), ("speedup", {"07b_pool", "glossary"})):  # max-kl, speed-up
         numbers = re.search(rf"[{{,]{word}:\[?([\d,]+)", terms)[1].strip(",").split(",")
         assert pages <= {names[int(number)] for number in numbers}
     assert not re.search(r"[{,]figsize:", terms)  # code of lectures is not searched

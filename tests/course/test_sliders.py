@@ -70,7 +70,7 @@ CASES = [  # lecture, function, settings, what is read of the figure's axes, and
      lambda best: np.all(np.diff(best, axis=0) <= 0) and np.all(np.diff(best, axis=1) >= 0)),
     ("06", "iteration", over("p", 1, 8, 12, 13, 64), lambda axis: float(axis.texts[1].get_text().split()[2]),
      lambda rest: grows(rest[:3]) and grows(rest[3:]) and rest[2] == 50),
-    ("07", "show_pool", [*over("ranks", 4, 16, pool="static"), *over("ranks", 4, 16, 32, pool="dynamic")],
+    ("07b", "show_pool", [*over("ranks", 4, 16, pool="static"), *over("ranks", 4, 16, 32, pool="dynamic")],
      in_title(r"(\d+) % waiting"), lambda wait: wait[0] > wait[2] and wait[1] > wait[3] and grows(wait[2:])),
     ("10", "show_delayed", [{"delay": d, "rate": r} for d, r in ((0, 1.9), (0, 2.05), (1, 0.97), (2, 0.61), (4, 0.36))],
      fades, lambda found: found == [True, False, True, True, False]),

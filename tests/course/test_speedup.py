@@ -15,7 +15,6 @@ from minitrpo.course.speedup.experiment import by_turns, compared
 from minitrpo.course.speedup.statistics import (
     amdahl,
     efficiency,
-    gustafson,
     interval,
     karp_flatt,
     speedup,
@@ -32,8 +31,6 @@ def test_the_laws_are_jobs_timed_piece_by_piece(serial_s, parallel_s, ranks):
     fraction = serial_s / alone
     factor = amdahl(fraction, ranks)
     assert factor == pytest.approx(alone / (serial_s + parallel_s / ranks))
-    assert gustafson(fraction, ranks) == pytest.approx((serial_s + ranks * parallel_s) / alone)
-    assert gustafson(fraction / (fraction + (1 - fraction) / ranks), ranks) == pytest.approx(factor), "its own fraction"
     assert karp_flatt(factor, ranks) == pytest.approx(fraction, abs=1e-9)
     assert karp_flatt(np.array([factor]), np.array([ranks])) == pytest.approx(fraction, abs=1e-9)
 

@@ -15,7 +15,7 @@ from minitrpo.policies import Array
 
 
 def laws() -> Iterator[Case]:
-    """Yield serial fractions from nothing to everything with one rank, many, and arrays of them, for both laws."""
+    """Yield serial fractions from nothing to everything with one rank, many, and arrays of them."""
     several = (np.array([1, 2, 4, 8]), np.array([3.0]), np.array([[2, 5], [16, 64]]), np.geomspace(1, 1e3, 50))
     for few in ((0.25, 3), (0.25, 4), (0.0, 8), (1.0, 8), (0.5, 2), (0.25, 1)):
         yield case("a fraction and a few ranks", *few)
@@ -31,24 +31,12 @@ exercise(
         ? Call the time on one rank 1. How much of it is serial, how much is left, what do p ranks make of the rest?
         ? The time on p ranks is the serial fraction plus the remaining fraction divided by p.
         ? The speed-up is 1 divided by that time.
-        return serial_fraction + (1 - serial_fraction) * ranks :: is Gustafson's law :: keep the job the same
+        return serial_fraction + (1 - serial_fraction) * ranks :: lets the job grow :: keep it the same
         return right(1 - serial_fraction, ranks) :: shares the serial fraction and not the rest :: do the reverse
         1 / (serial_fraction + (1 - serial_fraction) / ranks) => serial_fraction + (1 - serial_fraction) / ranks \
             :: is the time on these ranks :: be the speed-up, 1 divided by it
         (serial_fraction + => ( :: shares the whole job :: add the serial fraction to the time
         (1 - serial_fraction) => 1 :: shares the serial fraction, too :: share the rest, 1 - serial_fraction
-    """,
-)(laws)
-
-exercise(
-    "minitrpo.course.speedup.statistics:gustafson",
-    r"""
-        ? The time on p ranks is 1 now. In the serial fraction of it one rank works, in the rest all p do.
-        ? So the work done is the serial fraction, once, plus the rest, p times; one rank would need that long.
-        return 1 / (serial_fraction + (1 - serial_fraction) / ranks) :: is Amdahl's law :: let the job grow
-        return right(1 - serial_fraction, ranks) :: has the two fractions exchanged :: multiply the rest by the ranks
-        serial_fraction + ( => ( :: has no work in the serial fraction :: add that of the one rank that works then
-        (1 - serial_fraction) => 1 :: has all ranks work in the serial fraction, too :: have one rank work in it
     """,
 )(laws)
 

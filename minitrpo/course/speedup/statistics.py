@@ -1,6 +1,6 @@
 """Lecture 08: what measured seconds say about speed, and how sure one may be of it.
 
-S is the speed-up on p ranks, T_1 / T_p. Sources: Amdahl 1967; Gustafson 1988; Karp & Flatt 1990; Efron 1979.
+S is the speed-up on p ranks, T_1 / T_p. Sources: Amdahl 1967; Karp & Flatt 1990; Efron 1979.
 """
 
 from collections.abc import Sequence
@@ -34,17 +34,6 @@ def amdahl(serial_fraction: float, ranks: Number) -> Number:
     # 1. with a time of 1 on one rank, how long does the job take on `ranks`?
     # 2. how many times less is that?
     return 1 / (serial_fraction + (1 - serial_fraction) / ranks)
-
-
-def gustafson(serial_fraction: float, ranks: Number) -> Number:
-    """Return how much more work per second `ranks` ranks do when the job grows with them (Gustafson's law).
-
-    serial_fraction: the fraction of the time ON ALL THE RANKS, 0 to 1, in which one works and the others wait; the
-    same for every number of ranks only if that part does not grow with the job. ranks: a number, or an array of them.
-    """
-    # 1. in a time of 1 on `ranks`, how much is done?
-    # 2. that is also the time one rank would take for it
-    return serial_fraction + (1 - serial_fraction) * ranks
 
 
 def karp_flatt(speedup: Number, ranks: Number) -> Number:

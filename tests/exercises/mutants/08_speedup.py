@@ -79,17 +79,6 @@ RIGHT = {
         entry_by_entry: return np.vectorize(lambda p: p / (serial_fraction * p + 1 - serial_fraction), \
             otypes=[float])(ranks)
     """,
-    "gustafson": r"""
-        what_is_lost: return ranks - serial_fraction * (ranks - 1)
-        what_is_won: return 1 + (1 - serial_fraction) * (ranks - 1)
-        library: return np.add(serial_fraction, np.multiply(1 - serial_fraction, ranks, dtype=float))
-        list_of_an_array: return np.array([right(serial_fraction, one) for one in ranks]) if np.ndim(ranks) else \
-            float(right(serial_fraction, ranks))
-        polynomial: return np.polyval([1.0 - serial_fraction, serial_fraction], ranks)
-        average: return np.average([np.ones_like(ranks), ranks], axis=0, weights=[serial_fraction, 1 - serial_fraction])
-        defensive: return float(serial_fraction) + np.asarray(ranks, float) * (1.0 - float(serial_fraction))
-        entry_by_entry: return np.vectorize(lambda p: p - p * serial_fraction + serial_fraction, otypes=[float])(ranks)
-    """,
     "karp_flatt": r"""
         floats: (1 / speedup - 1 / ranks) / (1 - 1 / ranks) => \
             (ranks - np.asarray(speedup, float)) / (speedup * np.subtract(ranks, 1.0))
@@ -137,24 +126,6 @@ WRONG = {
             - serial_fraction) / ranks) if serial_fraction < 1 else 0 * ranks
         a_cost_per_rank: serial_fraction + (1 - serial_fraction) / ranks => serial_fraction + (1 - serial_fraction) / \
             ranks + 1e-6 * (ranks - 1)
-    """,
-    "gustafson": r"""
-        rounded: serial_fraction + (1 - serial_fraction) * ranks => np.round(serial_fraction + (1 - serial_fraction) \
-            * ranks, 3)
-        whole_ranks: serial_fraction + (1 - serial_fraction) * ranks => np.floor(serial_fraction + (1 - \
-            serial_fraction) * ranks)
-        as_whole_as_the_ranks: return serial_fraction + (1 - serial_fraction) * ranks => return \
-            np.asarray(serial_fraction + (1 - serial_fraction) * ranks).astype(np.asarray(ranks).dtype)
-        at_most_1000: serial_fraction + (1 - serial_fraction) * ranks => np.minimum(serial_fraction + (1 - \
-            serial_fraction) * ranks, 1000.0)
-        a_list: serial_fraction + (1 - serial_fraction) * ranks => (serial_fraction + (1 - serial_fraction) * ranks) \
-            if np.ndim(ranks) == 0 else list(serial_fraction + (1 - serial_fraction) * ranks)
-        serial_counted_twice: serial_fraction + (1 - serial_fraction) * ranks => serial_fraction + serial_fraction + \
-            (1 - serial_fraction) * ranks
-        mean_of_the_ranks: * ranks => * np.mean(ranks)
-        a_fraction_of_0_is_none: return => serial_fraction = serial_fraction or 1e-6\n    return
-        a_flat_array: serial_fraction + (1 - serial_fraction) * ranks => serial_fraction + (1 - serial_fraction) * \
-            ranks if np.ndim(ranks) < 2 else np.ravel(serial_fraction + (1 - serial_fraction) * ranks)
     """,
     "karp_flatt": r"""
         sign_of_the_denominator: (1 - 1 / ranks) => (1 / ranks - 1)
