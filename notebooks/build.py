@@ -128,6 +128,9 @@ def build_all(jobs: list[Job], even_if_busy: bool) -> int:
     load = load_share()
     refused: dict[str, float] = {}
     for job in sorted(jobs, key=lambda job: not job.timing):
+        if job.reasons == ("text",) and keeps_outputs(job.path, job.notebook):
+            write(job.path, job.notebook)
+            continue
         if job.timing and not even_if_busy:
             share = max(load, busy_share(1.0))
             if share > BUSY:
@@ -429,6 +432,25 @@ def outputs_digest(notebook: nbformat.NotebookNode) -> str:
     return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 
+def keeps_outputs(path: Path, notebook: nbformat.NotebookNode) -> bool:
+    """Give a solution the outputs of the one on disk if only text has changed, and return whether that was so.
+
+    All code cells must be the same, one after the other, and what the outputs depend on, too.
+    """
+    there = on_disk(path) if path.parent != HERE and path.exists() else None
+    if there is None or origin_reasons(path, notebook):
+        return False
+    noted = there.metadata.get("minitrpo", {}).get("outputs") == outputs_digest(there)
+    before, now = ([cell for cell in each.cells if cell.cell_type == "code"] for each in (there, notebook))
+    if not noted or [cell.source for cell in before] != [cell.source for cell in now]:
+        return False
+    for old, new in zip(before, now, strict=True):
+        new.outputs, new.execution_count = old.outputs, old.execution_count
+        new.metadata.update({name: old.metadata[name] for name in ADDED if name in old.metadata})
+    notebook.metadata["minitrpo"].update(origin(notebook), outputs=outputs_digest(notebook))
+    return True
+
+
 def build(path: Path, notebook: nbformat.NotebookNode) -> None:
     """Write a notebook; a solution is executed first, and what it was executed with and showed is noted in it."""
     if path.parent != HERE:
@@ -442,6 +464,11 @@ def build(path: Path, notebook: nbformat.NotebookNode) -> None:
         back = f"git checkout {shlex.quote(os.path.relpath(path))}"
         print(f"kept: {path.name} was changed by hand. Undo that, and build again: {back}")
         return
+    write(path, notebook)
+
+
+def write(path: Path, notebook: nbformat.NotebookNode) -> None:
+    """Write a notebook, and say so."""
     path.parent.mkdir(exist_ok=True)
     nbformat.write(notebook, path)
     print(f"built: {path.relative_to(HERE)}", flush=True)
