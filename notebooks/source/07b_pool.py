@@ -184,19 +184,15 @@ from mpi4py.util.sync import Counter
 
 comm = MPI.COMM_WORLD
 for name, counter in (("Counter()", Counter()), ("Counter(comm=comm)", Counter(comm=comm))):
-    mine = []
-    number = counter.next()
-    while number < 12:
-        mine.append(number)
-        number = counter.next()
-    parts = comm.gather(mine)
+    parts = comm.gather([counter.next() for _ in range(4)])
     if comm.rank == 0:
-        played = [number for part in parts for number in part]
-        print(f"{name}: 12 requests, {len(played)} played, {len(set(played))} of them different")
+        drawn = [number for part in parts for number in part]
+        print(f"{name}: {len(drawn)} numbers drawn, {len(set(drawn))} of them different")
     counter.free()
 
 # %% [markdown]
-# Without a communicator, `Counter()` belongs to one process alone, so every rank plays every episode.
+# Three ranks have drawn four numbers each. Without a communicator, `Counter()` belongs to one process alone, so every rank draws 0,
+# 1, 2, 3, and would play the same episodes as the others.
 #
 # ### A worked example
 #

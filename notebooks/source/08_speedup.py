@@ -149,7 +149,7 @@ def show_rounds():
 show_rounds()
 
 # %% [markdown]
-# All runs ended with the same `theta`, to the bit, so every run did the same work. What is *the* time of an update, then? One
+# All runs ended with bitwise the same `theta`, so every run did the same work. What is *the* time of an update, then? One
 # hiccup of the operating system doubles the mean, and the smallest time gets smaller with every further measurement. We
 # report the **median**, together with how sure we are of it.
 #
@@ -584,7 +584,7 @@ for name, collecting_s, learning_s in (
 draw_schemes()
 
 # %% [markdown]
-# The policy is the same to the bit, because only the place of the computation changed. The paper's conclusion was right when
+# The policy is bitwise the same, because only the place of the computation changed. The paper's conclusion was right when
 # collecting cost thirteen times as much as learning. It stops being right when collecting gets cheaper or when there are more ranks.
 #
 # ## In a terminal: your own machine
