@@ -62,6 +62,7 @@ def test_a_typed_claim_is_found_and_a_generated_one_or_a_setting_is_not(claim, w
         "on 2 ranks, rank 0, 8 ranks on 2 cores, a network of 64-64 units, exit code 2",
         "# 1,000 ways\n\nFrans (2016), 28 November 2026, 25 and 26 November 2026, 2026-11-28; ICML 2015, lecture 09a",
         "HalfCheetah-v5, A3C, TD3, AMD EPYC (Zen 4), x86-64, the 95 % interval of 5 seeds".replace("5 seeds", "a mean"),
+        "a mean with its 95 %\nbootstrap interval, and the 95\n% interval of another",
         "1. one\n2. two\n\n[an issue 1050](https://example.org/1050) and [a page](page.md#section-1234)",
     ],
 )
