@@ -112,8 +112,8 @@ reveal(guess_two, show_two)
 # This is Amdahl's law with your own numbers. An error has a reason: cores that share a cache or are two threads of one, a
 # turbo clock that falls, messages, other programs. In 72 recorded configurations on 2 to 8 ranks of machines with few
 # cores, these two lines of arithmetic are off by 5 % in the median, and in 85 % of them (61) in the same direction: they promise
-# too much. (48 of the 72 have more ranks than cores; the arithmetic then counts the cores.) In the 24 of them that have two ranks, the predicted time is between 19 % shorter and 2 % longer than the measured one, and
-# 6 % shorter on average.
+# too much. (48 of the 72 have more ranks than cores; the arithmetic then counts the cores.) In the 24 of them that have two
+# ranks, the predicted time is between 19 % shorter and 2 % longer than the measured one, and 6 % shorter on average.
 #
 # </details>
 #
