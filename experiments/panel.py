@@ -53,6 +53,7 @@ BORDER = 0.1  # of the scale: who ends below it has not learned a task well enou
 NAMES = {task.env: task.name for task in TASKS.values()}
 HELD, CHOSEN = ([task.env for task in TASKS.values() if HALVES[task.name] == half] for half in (HELD_OUT, CHOOSING))
 IN_UNITS = [task.env for task in TASKS.values() if task.env in HELD and task.only_units]
+NORMALISABLE = [env for env in IN_UNITS if TASKS[NAMES[env]].normalisable]
 NORMALISED_SEEDS = dict.fromkeys(IN_UNITS, 1)  # on the other tasks it has not been run
 NOT_IN_UNITS = [env for env in HELD if env not in IN_UNITS]
 Scores = dict[str, dict[str, Array]]  # of a system, on a task: one per seed
@@ -304,6 +305,19 @@ def by_the_clock(runs: Runs) -> dict[str, dict[str, float]]:
     for peer in PEERS:
         found[peer] = {env: sooner(runs, panel, env, peer) for env in envs if counts(panel, env, peer)}
     return found
+
+
+def median_of_times(times: Collection[float]) -> Interval:
+    """Return the median of how many times sooner ours is, with its bootstrap interval over tasks.
+
+    The rates of one run for each system and task count as known.
+    """
+    each = np.array([*times])
+    drawn = np.random.default_rng(0).integers(
+        len(each), size=(50 * DRAWS, len(each))
+    )  # the ends are steps between tasks
+    medians = np.median(each[drawn], axis=1)
+    return Interval(float(np.median(each)), *np.percentile(medians, [2.5, 97.5]).tolist())
 
 
 def report_rates(experiment: Experiment, runs: Runs) -> str:

@@ -22,7 +22,8 @@ CHOOSING, HELD_OUT = "choosing", "held-out"
 DRAW = 47  # the seed of the halves: drawn once, before anything of ours was run on them
 
 
-UNITS = ("other bounds", "other rewards", "other observations")  # kinds of which only a unit is changed
+BOUNDS = "other bounds"
+UNITS = (BOUNDS, "other rewards", "other observations")  # kinds of which only a unit is changed
 
 
 class Task(NamedTuple):
@@ -40,6 +41,11 @@ class Task(NamedTuple):
         Such a task asks whether a system normalises what it sees and gets, not how well it learns.
         """
         return self.kind in UNITS
+
+    @property
+    def normalisable(self) -> bool:
+        """Return whether VecNormalize changes the other unit: it scales rewards and observations, but no bounds."""
+        return self.only_units and self.kind != BOUNDS
 
 
 def one_number(env: Env) -> Env:
@@ -135,7 +141,7 @@ TASKS = {
                     "ReacherDiscrete": 100_000,
                 },
                 "continuous, of others": {"LaneKeeping": 100_000, "PandaReach": 30_000},
-                "other bounds": {"PendulumWideBounds": 100_000, "HalfCheetahNarrowBounds": 100_000},
+                BOUNDS: {"PendulumWideBounds": 100_000, "HalfCheetahNarrowBounds": 100_000},
                 "other rewards": {"HopperSmallRewards": 100_000, "DoublePendulumLargeRewards": 100_000},
                 "other observations": {"ReacherLargeObservations": 100_000, "Walker2dSmallObservations": 100_000},
                 "other limits": {

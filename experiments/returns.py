@@ -24,6 +24,7 @@ from minitrpo.reports.plots import BLUE, ORANGE
 
 OURS, THEIRS, LONGER = "minitrpo", "sb3-contrib", "minitrpo, longer"  # where ours did not reach theirs
 PLAIN = "one setting"  # without the values that these environments have of their own
+SEEDS = {1: "one seed", 2: "two seeds"}
 FEWEST = 3  # seeds: of two, a bootstrap gives the lower and the higher one, which is an interval of 50 %
 LAST, POINTS = 100, 100  # episodes that a score is the mean of; points of a recorded curve, at most
 MILLION = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Swimmer-v5", "Reacher-v5", "InvertedDoublePendulum-v5")
@@ -81,24 +82,46 @@ def final(env: str, runs: list[Run]) -> tuple[str, str]:
     return f"{float(iqm(last)):{form}} ({len(runs)})", f"{of_few}{low:{form}} to {high:{form}}"
 
 
+def chances(pairs: Sequence[tuple[Array, Array]]) -> Array:
+    """Return of each pair the p value of equal means by Welch's test, corrected for all of them (Holm)."""
+    from scipy.stats import ttest_ind
+
+    found = np.nan_to_num([ttest_ind(*pair, equal_var=False).pvalue for pair in pairs], nan=1.0)
+    return np.asarray(corrected(found))
+
+
 def apart(pairs: Sequence[tuple[Array, Array]]) -> list[tuple[Interval, bool]]:
     """Return the difference of the means of each pair, with Welch's interval, and whether it is beyond chance.
 
     All are asked at once (Holm).
     """
-    from scipy.stats import ttest_ind
-
-    chances = np.nan_to_num([ttest_ind(*pair, equal_var=False).pvalue for pair in pairs], nan=1.0)
     return [
         (difference_interval(*pair), bool(chance < 1 - LEVEL))
-        for pair, chance in zip(pairs, corrected(chances), strict=True)
+        for pair, chance in zip(pairs, chances(pairs), strict=True)
     ]
+
+
+def compared(runs: Runs) -> dict[str, tuple[Array, Array]]:
+    """Return our scores and sb3-contrib's on each environment that both have."""
+    envs = [env for env in STEPS if (OURS, env) in runs and (THEIRS, env) in runs]
+    return {env: (ends(runs[OURS, env]), ends(runs[THEIRS, env])) for env in envs}
 
 
 def differences(runs: Runs) -> dict[str, tuple[Interval, bool]]:
     """Return our mean score minus sb3-contrib's on each environment, as `apart` does."""
-    envs = [env for env in STEPS if (OURS, env) in runs and (THEIRS, env) in runs]
-    return dict(zip(envs, apart([(ends(runs[OURS, env]), ends(runs[THEIRS, env])) for env in envs]), strict=True))
+    pairs = compared(runs)
+    return dict(zip(pairs, apart([*pairs.values()]), strict=True))
+
+
+def corrected_chances(runs: Runs) -> dict[str, float]:
+    """Return the corrected p value of each of these differences."""
+    pairs = compared(runs)
+    return dict(zip(pairs, chances([*pairs.values()]).tolist(), strict=True))
+
+
+def of_seeds(difference: str, runs: list[Run]) -> str:
+    """Return the cell of a difference; it says how many seeds it has if they are fewer than FEWEST."""
+    return difference if len(runs) >= FEWEST else f"{difference}, {SEEDS[len(runs)]}"
 
 
 def form_of(env: str) -> str:
@@ -109,12 +132,12 @@ def form_of(env: str) -> str:
 def report(experiment: Experiment, runs: Runs) -> str:
     """Return the table of final returns with sb3-contrib's, and of the differences of the means."""
     header = ("environment", "steps", f"{OURS}, IQM", "95 % interval", "version", f"{THEIRS}, IQM", "95 % interval")
-    rows, compared = [], differences(runs)
+    rows, found_of = [], differences(runs)
     for env in (env for env in STEPS if (OURS, env) in runs):
         versions, cells = ", ".join(sorted({run["version"] for run in runs[OURS, env]})), ["-", "-", "-"]
-        if env in compared:
-            found, beyond = compared[env]
-            difference = f"{found:{form_of(env)}}"
+        if env in found_of:
+            found, beyond = found_of[env]
+            difference = of_seeds(f"{found:{form_of(env)}}", runs[THEIRS, env])
             cells = [*final(env, runs[THEIRS, env]), f"**{difference}**" if beyond else difference]
         rows.append((env, f"{STEPS[env]:,}", *final(env, runs[OURS, env]), versions, *cells))
     return table((*header, "ours minus theirs, means"), rows)
@@ -130,7 +153,7 @@ def report_plain(experiment: Experiment, runs: Runs) -> str:
         finals = (*final(env, some), *final(env, typed[OURS, env]))
         curves = [[curve(run) for run in each] for each in (some, typed[OURS, env])]
         means = [[float(np.trapezoid(y, x) / np.ptp(x)) for x, y in each] for each in curves]
-        rows.append((env, *finals, f"{difference_interval(*means):{form_of(env)}}"))
+        rows.append((env, *finals, of_seeds(f"{difference_interval(*means):{form_of(env)}}", some)))
     header = ("environment", f"{PLAIN}, IQM", "95 % interval", "as typed, IQM", "95 % interval")
     return table((*header, f"{PLAIN} minus as typed: mean over all steps"), rows)
 

@@ -76,7 +76,7 @@ def comparison() -> str:
     mine = "1 rank; 2 ranks; 2 ranks that share the update"
     rows = [
         (
-            f"{as_typed.STEPS:,} steps as typed, HalfCheetah; Reacher",
+            f"{as_typed.STEPS:,} steps as typed, tuned preset, 2 ranks, HalfCheetah; Reacher",
             "sb3-contrib with its defaults, one environment",
             several(commands),
         ),

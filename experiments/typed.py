@@ -27,7 +27,7 @@ VERSIONED = (
 VERSION = re.compile(rf"\b(?:{VERSIONED}) v?\d[\d.]*\d?(?:,? (?:and|or|to) \d+(?:\.\d+)*)*|\b\d+\.\d+\.\d+\b")
 NAME = re.compile(r"\b[A-Za-z][\w/]*(?:-[A-Za-z0-9]\w*)+|\b[A-Za-z]+\d\w*|\b\d+(?:st|nd|rd|th)\b")  # Ant-v5, A3C, 09a
 
-LEVEL = re.compile(r"\b95 %(?= (?:interval|intervals|bootstrap|over|\())")  # of an interval, everywhere the same
+LEVEL = re.compile(r"\b95\s+%(?=\s+(?:interval|intervals|bootstrap|over|\())")  # of an interval, everywhere the same
 
 UNITS = (
     "times|%|per cent|ms|s|µs|us|microseconds?|milliseconds?|seconds?|minutes?|min|hours?|h|days?|[KMGTk]i?B(?:/s)?|GHz"

@@ -26,6 +26,12 @@ def saved() -> list[float]:
     return [100 * (1 - ratio_interval(*both).middle) for both in seconds]
 
 
+def saved_elsewhere() -> list[float]:
+    """Return the same of the second machine."""
+    there = [interval_of("F1", part) for part in CLAIMS["F1"].parts]
+    return [100 * (1 - found.middle) for found in there if found]
+
+
 def share() -> float:
     """Return the mean share of an update that collecting takes on one rank."""
     return float(np.mean([SHARE.of(run) for run in CLAIMS["B1"].runs()[ONE, REACHER]]))
@@ -71,6 +77,8 @@ def family_ratio() -> float:
 NUMBERS: dict[str, Callable[[], str]] = {
     "F1_LEAST_SAVED": lambda: f"{min(saved()):.0f}",
     "F1_MOST_SAVED": lambda: f"{max(saved()):.0f}",
+    "F1_LEAST_SAVED_ELSEWHERE": lambda: f"{min(saved_elsewhere()):.0f}",
+    "F1_MOST_SAVED_ELSEWHERE": lambda: f"{max(saved_elsewhere()):.0f}",
     "B1_SHARE": lambda: f"{100 * share():.0f} %",
     "B1_SHARE_ELSEWHERE": lambda: f"{100 * share_elsewhere():.0f} %",
     "B1_TIMES_THE_REST": lambda: f"{share() / (1 - share()):.1f}",

@@ -94,11 +94,19 @@ def beginning_with(log_std: float) -> str:
     return listed(env.partition("-")[0] for env, values in OWN.items() if values.get("initial_log_std") == log_std)
 
 
+def numbers_of_environments() -> str:
+    """Return how many environments the default plays at once in a whole job, over the tuned tasks: 16 or 32."""
+    default = PRESETS["default"].values["num_envs"]
+    counts = {OWN.get(env, {}).get("num_envs", default) for env in worth_reaching(recorded())}
+    return " or ".join(map(str, sorted(counts)))
+
+
 TUNED: dict[str, Callable[[], str]] = {
     "tuned.times": lambda: median(column(0)),
     "tuned.range": lambda: ranged(column(0)),
     "tuned.environments": lambda: f"{len(tuned())}",
     "tuned.of": lambda: f"{len(recorded())}",
+    "tuned.num_envs": numbers_of_environments,
     "tuned.own": lambda: f"{len(OWN)}",
     "tuned.own.word": lambda: COUNTS[len(OWN)],
     "tuned.stay": lambda: median(column(1)),
@@ -143,12 +151,22 @@ def beyond() -> str:
     return f"{sum(chance for _, chance in differences().values()) or 'none'}"
 
 
+@cache
+def nearest() -> str:
+    """Return the environment whose difference has the smallest p value."""
+    found = returns.corrected_chances(returns.EXPERIMENT.runs())
+    return min(found, key=found.__getitem__)
+
+
 FINAL: dict[str, Callable[[], str]] = {
     "final.higher": lambda: f"{len(higher())}",
     "final.lower": lambda: listed(env.partition("-")[0] for env in differences() if env not in higher()),
     "final.environments": lambda: f"{len(differences())}",
     "final.beyond": beyond,
-    "final.halfcheetah": lambda: f"{differences()[CHEETAH][0]:{form_of(CHEETAH)}}",
+    "final.few": lambda: listed(env.partition("-")[0] for env in higher() if env in returns.SLOW),
+    "final.nearest.p": lambda: f"{returns.corrected_chances(returns.EXPERIMENT.runs())[nearest()]:.3f}",
+    "final.nearest": lambda: nearest().partition("-")[0],
+    "final.nearest.interval": lambda: f"{differences()[nearest()][0]:{form_of(nearest())}}",
 }
 
 
@@ -208,6 +226,12 @@ def clock(peer: str) -> dict[str, float]:
     return {NAMES[env]: x for env, x in panel.by_the_clock(panel.RATES.runs())[peer].items() if env in NOT_IN_UNITS}
 
 
+def times_sooner_of(peer: str) -> str:
+    """Return the median of these times, with its interval over tasks."""
+    found = panel.median_of_times(clock(peer).values())
+    return f"{found.middle:.1f} ({found.low:.0f} to {found.high:.0f})"
+
+
 def never(peer: str) -> list[str]:
     """Return the tasks on which ours does not get there."""
     return [name for name, times in clock(peer).items() if times == 0]
@@ -224,17 +248,17 @@ def has_run(envs: list[str]) -> list[str]:
     return [env for env in envs if (panel.NORMALISED, env) in runs]
 
 
-def normalised(name: str, last: int) -> str:
-    """Return a system's mean score over the tasks in other units on which that with VecNormalize has run."""
+def normalised(name: str, last: int, envs: tuple[str, ...] = tuple(panel.NORMALISABLE)) -> str:
+    """Return a system's mean score over tasks on which that with VecNormalize has run: by default all it can help."""
     systems = (*SYSTEMS, panel.NORMALISED)
-    found = panel.scores(panel.EXPERIMENT.runs(), IN_UNITS, systems, last, SYSTEMS)[name]
+    found = panel.scores(panel.EXPERIMENT.runs(), [*envs], systems, last, SYSTEMS)[name]
     return f"{np.mean([one.mean() for one in found.values()]):.2f}"
 
 
 def seeds_of_normalised() -> str:
     """Return how many seeds it has run there."""
     runs = panel.EXPERIMENT.runs()
-    counts = {len(runs[panel.NORMALISED, env]) for env in has_run(IN_UNITS)}
+    counts = {len(runs[panel.NORMALISED, env]) for env in has_run(panel.NORMALISABLE)}
     return "one seed" if counts == {1} else f"{ranged(counts, '')} seeds" if len(counts) > 1 else f"{max(counts)} seeds"
 
 
@@ -265,9 +289,11 @@ def better_than_default(name: str) -> str:
     return f"{sum(one.mean() > ideas()[OURS][env].mean() for env, one in ideas()[name].items())}"
 
 
+LARGE_OBSERVATIONS = TASKS["ReacherLargeObservations"].env
 PANEL: dict[str, Callable[[], str]] = {
     "panel.tasks": lambda: f"{len(TASKS)}",
     "panel.known": lambda: f"{len(KNOWN)}",
+    "panel.choosing": lambda: f"{len(panel.CHOSEN)}",
     "panel.held": lambda: f"{len(panel.HELD)}",
     "panel.others": lambda: f"{len(NOT_IN_UNITS)}",
     "panel.units": lambda: f"{len(IN_UNITS)}",
@@ -292,7 +318,8 @@ PANEL: dict[str, Callable[[], str]] = {
     "panel.new.trpo": partial(new, TRPO),
     "panel.new.ppo": partial(new, PPO),
     "normalised.tasks": lambda: f"{len(has_run(panel.HELD))}",
-    "normalised.units": lambda: f"{len(has_run(IN_UNITS))}",
+    "normalised.helped": lambda: listed(NAMES[env] for env in has_run(panel.NORMALISABLE)),
+    "normalised.unhelped": lambda: listed(NAMES[env] for env in has_run(IN_UNITS) if env not in panel.NORMALISABLE),
     "normalised.seeds": seeds_of_normalised,
     "normalised.area.ours": partial(normalised, OURS, PARTS),
     "normalised.area.without": partial(normalised, TRPO, PARTS),
@@ -300,9 +327,16 @@ PANEL: dict[str, Callable[[], str]] = {
     "normalised.end.ours": partial(normalised, OURS, LAST),
     "normalised.end.without": partial(normalised, TRPO, LAST),
     "normalised.end.with": partial(normalised, panel.NORMALISED, LAST),
+    "normalised.reacher.ours": partial(normalised, OURS, LAST, (LARGE_OBSERVATIONS,)),
+    "normalised.reacher.with": partial(normalised, panel.NORMALISED, LAST, (LARGE_OBSERVATIONS,)),
     "panel.border": lambda: f"{panel.BORDER:g}",
-    "clock.trpo": lambda: median(clock(TRPO).values()),
-    "clock.ppo": lambda: median(clock(PPO).values()),
+    "clock.trpo": partial(times_sooner_of, TRPO),
+    "clock.ppo": partial(times_sooner_of, PPO),
+    "clock.trpo.sooner": lambda: f"{len(clock(TRPO)) - len(never(TRPO)) - len(slower(TRPO))}",
+    "clock.ppo.sooner": lambda: f"{len(clock(PPO)) - len(never(PPO)) - len(slower(PPO))}",
+    "clock.trpo.later": lambda: f"{len(slower(TRPO))}",
+    "clock.ppo.later": lambda: f"{len(slower(PPO))}",
+    "clock.ppo.never.count": lambda: f"{len(never(PPO))}",
     "clock.trpo.tasks": lambda: f"{len(clock(TRPO))}",
     "clock.ppo.tasks": lambda: f"{len(clock(PPO))}",
     "clock.trpo.never.count": lambda: f"{len(never(TRPO))}",
@@ -327,6 +361,12 @@ def iteration(system: str, reference: str = "") -> str:
     return f"{speed.of_peers('trpo', system, reference).middle:.1f}"
 
 
+def interval_of(family: str, system: str) -> str:
+    """Return the interval of how many times as fast a system is; of two rounds of one update, their range."""
+    found = speed.of_peers(family, system)
+    return f"{found.low:.1f} to {found.high:.1f}"
+
+
 def ppo(system: str) -> str:
     """Return how many times as fast a PPO iteration is as stable-baselines3's."""
     return f"{speed.of_peers('ppo', system).middle:.1f}"
@@ -348,7 +388,7 @@ def grown(phase: str, what: str, size: int, other: int) -> str:
 
 def learned_with(learner: str, whole: bool) -> str:
     """Return what 2 ranks gain on HalfCheetah and on Reacher."""
-    return "{:.2f} (HalfCheetah) and {:.2f} times (Reacher)".format(*speed.ranks(learner, whole))
+    return "{:.2f} times (HalfCheetah) and {:.2f} times (Reacher)".format(*speed.ranks(learner, whole))
 
 
 def typed(env: str, name: str, form: str) -> str:
@@ -370,11 +410,14 @@ CLOCK: dict[str, Callable[[], str]] = {
     "physics.ant": lambda: f"{speed.collecting('Ant-v5'):.2f}",
     "physics.humanoid": lambda: f"{speed.collecting('Humanoid-v5'):.2f}",
     "iteration.1": partial(iteration, speed.OURS[0]),
+    "iteration.2": partial(iteration, speed.OURS[1]),
+    "iteration.2.range": partial(interval_of, "trpo", speed.OURS[1]),
     "iteration.sharded": partial(iteration, speed.OURS[2]),
     "iteration.1.eight": partial(iteration, speed.OURS[0], EIGHT),
     "iteration.sharded.eight": partial(iteration, speed.OURS[2], EIGHT),
     "iteration.rlox": partial(iteration, "rlox, 8 environments"),
     "ppo.1": partial(ppo, speed.OURS[0]),
+    "ppo.1.interval": partial(interval_of, "ppo", speed.OURS[0]),
     "ppo.sharded": partial(ppo, speed.OURS[2]),
     "ppo.rltools": partial(ppo, "RLtools"),
     "ppo.envpool": partial(ppo, "EnvPool and PyTorch"),

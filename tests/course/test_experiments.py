@@ -1,5 +1,6 @@
 """Recorded numbers: tables give back what was added, judges tell the truth where it is known, arms are understood."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -269,6 +270,10 @@ def test_differences_are_asked_all_at_once():
     assert [beyond for _, beyond in returns.apart([far, *[near] * 9])] == [True, *[False] * 9], "ten of them"
 
 
+def test_a_difference_of_few_seeds_says_how_many_it_has():
+    assert [returns.of_seeds("3 (1 to 5)", [{}] * n) for n in (2, 3)] == ["3 (1 to 5), two seeds", "3 (1 to 5)"]
+
+
 def test_every_number_of_speed_stands_on_a_page():
     shown = "".join(page.read_text("utf-8") for page in pages.PAGES)
     assert [name for name in of_speed.NUMBERS if f"<!-- ={name} -->" not in shown] == []
@@ -281,6 +286,20 @@ def test_the_tasks_that_only_change_a_unit_are_those_that_are_made_by_factors_al
     by_factors = {name for name, recipe in RECIPES.items() if getattr(recipe.change, "func", None) is in_units}
     assert {name for name, task in TASKS.items() if task.only_units} == by_factors
     assert sorted(panel.IN_UNITS + panel.NOT_IN_UNITS) == sorted(panel.HELD)
+
+
+def test_vec_normalize_can_change_the_unit_unless_it_is_that_of_the_bounds():
+    by_bounds = {name for name, recipe in RECIPES.items() if "bounds" in getattr(recipe.change, "keywords", {})}
+    assert {name for name, task in TASKS.items() if task.only_units and not task.normalisable} == by_bounds
+    assert not any(task.normalisable for task in TASKS.values() if not task.only_units)
+
+
+def test_the_interval_of_a_median_of_times_is_that_of_drawing_the_tasks_again():
+    times = [0.0, 3.0, 8.0]
+    all_draws = [np.median(draw) for draw in itertools.product(times, repeat=3)]
+    found = panel.median_of_times(times)
+    assert found == (3.0, *np.percentile(all_draws, [2.5, 97.5]))
+    assert panel.median_of_times([4.0] * 5) == (4.0, 4.0, 4.0), "nothing varies"
 
 
 def test_a_peer_counts_by_the_clock_if_it_ends_above_the_border():

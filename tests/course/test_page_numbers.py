@@ -62,6 +62,7 @@ def test_a_typed_claim_is_found_and_a_generated_one_or_a_setting_is_not(claim, w
         "on 2 ranks, rank 0, 8 ranks on 2 cores, a network of 64-64 units, exit code 2",
         "# 1,000 ways\n\nFrans (2016), 28 November 2026, 25 and 26 November 2026, 2026-11-28; ICML 2015, lecture 09a",
         "HalfCheetah-v5, A3C, TD3, AMD EPYC (Zen 4), x86-64, the 95 % interval of 5 seeds".replace("5 seeds", "a mean"),
+        "a mean with its 95 %\nbootstrap interval, and the 95\n% interval of another",
         "1. one\n2. two\n\n[an issue 1050](https://example.org/1050) and [a page](page.md#section-1234)",
     ],
 )
@@ -104,6 +105,53 @@ def test_lint_names_the_page_of_either(lint, monkeypatch):
     assert not any("docs/family.md" in line for line in lint.a_measured_number_is_not_typed())
     changed = f"{text}\nIt was 3 times as fast.\n"
     assert any("docs/family.md" in line and "3 times" in line for line in lint.a_measured_number_is_not_typed())
+
+
+NUMBERED = "<!-- =some.name -->{}<!-- = -->"
+WORDS = st.one_of(
+    st.text("abcde,.", min_size=1, max_size=12),
+    st.sampled_from(["`code of several words`", "$a \\times b$", "[a link](page.md)", "**bold**", "-", "1.", "#", "|"]),
+    st.text("abc ,", min_size=1, max_size=90).map(NUMBERED.format),
+    SMALL.map(NUMBERED.format),
+)
+
+
+@pytest.mark.parametrize("begin", ["", "  ", "- ", "* ", "    - ", "1. ", "> "])
+def test_lint_refuses_a_line_that_begins_with_a_mark(lint, monkeypatch, begin):
+    page, original = ROOT / "docs/family.md", lint.pages()
+    for line, refused in ((f"{begin}{NUMBERED.format(7)} runs", True), (f"{begin}of {NUMBERED.format(7)} runs", False)):
+        monkeypatch.setattr(lint, "pages", lambda line=line: original | {page: f"words\n{line}\n"})
+        found = [*lint.a_line_does_not_begin_with_the_mark_of_a_number()]
+        assert any("docs/family.md:2" in where for where in found) is refused, line
+
+
+@given(st.lists(WORDS, min_size=1, max_size=60), st.sampled_from(["", "- ", "  - ", "12. "]))
+def test_a_paragraph_is_wrapped_so_that_no_line_begins_with_a_mark(words, item):
+    paragraph = f"{item}Here {' '.join(words)}"
+    after = pages.wrapped(paragraph)
+    first, *others = after.split("\n")
+    assert not any(map(pages.LEADING.match, (first, *others)))
+    assert all(line.startswith(" " * len(item)) for line in others), "they belong to the item"
+    assert not any(re.match(r"\s*(?:[-#|]|1\.)(?:\s|$)", line) for line in others), "no line became something else"
+    assert "".join(after.split()) == "".join(paragraph.split())
+    assert pages.wrapped(after) == after
+    narrow = [line for line in (first, *others) if not re.search(r"-->[^<]{30}", line)]
+    assert all(pages.width(line) <= pages.WIDTH + 40 for line in narrow)
+
+
+def test_what_is_no_paragraph_is_not_wrapped():
+    line = f"{NUMBERED.format(7)} {'word ' * 40}".strip()
+    for kept in (f"| {line} |", f"# {line}", f"```sh\n{line}\n```", f"<!-- block -->\n{line}\n<!-- /block -->"):
+        assert pages.reflowed(kept) == kept
+    assert pages.reflowed("word " * 40) == "word " * 40, "it has no number"
+    page = f"- an item of\n  {NUMBERED.format(7)} runs\n- another\n\nwords\n"
+    assert pages.reflowed(page) == f"- an item of {NUMBERED.format(7)} runs\n- another\n\nwords\n"
+
+
+def test_pages_stand_as_they_are_wrapped():
+    for page in pages.PAGES:
+        text = page.read_text("utf-8")
+        assert pages.reflowed(text) == text, page.name
 
 
 def test_pages_and_numbers_know_each_other():

@@ -263,6 +263,13 @@ def a_measured_number_is_not_typed():
             yield f"{short(page)}:{line}: generate it, or write a setting as code (docs/CONTRIBUTING.md): {words}"
 
 
+def a_line_does_not_begin_with_the_mark_of_a_number():
+    for page, words in pages().items():
+        for line, begins in enumerate(map(recorded.LEADING.match, words.splitlines()), 1):
+            if begins:
+                yield f"{short(page)}:{line}: Markdown takes this line for HTML: python -m experiments page wraps it"
+
+
 def every_number_is_on_a_page():
     shown = {name for page in recorded.PAGES for _, name, _ in recorded.NUMBER.findall(text(page))}
     yield from (f"{name} of experiments/numbers is on no page" for name in sorted(NUMBERS.keys() - shown))
