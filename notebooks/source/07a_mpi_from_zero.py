@@ -22,7 +22,7 @@
 # while the other cores of the computer are idle. To use all cores we need several processes, and these have to tell each
 # other what they have computed. The standard way to do this is **MPI**, the Message Passing Interface. It is used on laptops
 # and on clusters with 100,000 processes, and the programs are the same. In this lecture you write your first MPI programs,
-# and the last of them learns to balance a pole on all ranks together.
+# and the last of them learns to balance a pole with several processes together.
 #
 # | in this notebook | in the package | written about in |
 # |---|---|---|
@@ -53,6 +53,12 @@ from minitrpo.course.mpi import run_mpi
 # In this notebook a cell whose first line is `%%mpi -n 3` is such a program. Running the cell does the same as `mpiexec -n 3` in
 # a terminal. The program is separate from the notebook: it does not see the variables of other cells, so it has to import
 # what it uses. Each line that it prints is shown with the rank that printed it.
+#
+# The first line may have more options. `--by-rank` prints the lines rank after rank instead of as they come, `--show` draws the
+# messages, and `--timeout 60` ends the program after 60 seconds. `--name hello` keeps the text of the program in the notebook's
+# variable `hello`. Then the function call `run_mpi(hello, 3)` starts the program again on three ranks. Its argument
+# `data={"count": 5}` takes the place of the program's line `count = ...`, and `names=["count"]` returns that variable of every
+# rank.
 
 # %% mpi="-n 3 --name hello"
 from mpi4py import MPI
@@ -146,7 +152,7 @@ else:
 #
 # Two messages from the same sender can be told apart by a **tag**, a whole number: `comm.send(x, dest=1, tag=7)` is received by
 # `comm.recv(source=0, tag=7)`, and not by a `recv` that asks for another tag. Without `tag=`, `send` uses the tag 0, and
-# `recv` accepts any tag.
+# `recv` accepts any tag. Messages from one sender with the same tag are received in the order in which they were sent.
 #
 # ### Exercise 1: `ring` (easy, 9 minutes)
 #
@@ -228,7 +234,8 @@ reveal(guess_border, show_border)
 #   ready, waits until the receiver calls `recv`, and only then moves the data.
 #
 # So `send` may return before the message is received, or it may wait. The border depends on the MPI library, on its version
-# and on the network. MPI's standard promises only that `send` returns when you may change the data again. A program that
+# and on the network. MPI's standard promises only this: once `send` has returned, you may change the data. It
+# does not say whether the message has been received. A program that
 # works only because its messages are small contains a deadlock, and this deadlock appears when the data grow.
 #
 # </details>
@@ -375,8 +382,8 @@ reveal(guess_skipped, show_skipped)
 #
 # ### Exercise 2: `mean_return` (medium, 7 minutes)
 #
-# Until now all ranks had played equally many episodes. That is rarely so. Suppose rank 0 has the returns 10 and 20, and rank 1
-# has the return 90. The mean of all three episodes is 40. The mean of the ranks' means is (15 + 90) / 2 = 52.5, which is wrong:
+# Until now all ranks had played equally many episodes. That is rarely so. Suppose rank 0 has the returns 10 and 90, and rank 1
+# has the return 20. The mean of all three episodes is 40. The mean of the ranks' means is (50 + 20) / 2 = 35, which is wrong:
 # it counts the one episode of rank 1 as much as the two of rank 0. And a rank may have no episode at all. Then it has no
 # mean, and its program must not divide by zero.
 #
@@ -526,8 +533,9 @@ reveal(guess_reached, show_learning)
 # ## 6. The same with `allreduce`
 #
 # **`allreduce`** adds up the arrays of all ranks, and *every* rank gets the sum. The step needs only four sums over episodes:
-# return times scores, scores, returns, and the number of episodes. These are 10 numbers per rank, for any number of
-# episodes. All ranks then make the same step with the same sums, so no rank needs to broadcast $\theta$.
+# return times scores, scores, returns, and the number of episodes. With $n$ episodes, returns $R_i$ and sums of scores $g_i$, the
+# mean of $(R_i - \bar R)\, g_i$ is $(\sum R_i g_i - \bar R \sum g_i) / n$, where $\bar R = \sum R_i / n$. These are
+# $4 + 4 + 1 + 1 = 10$ numbers per rank, for any number of episodes. All ranks then make the same step with the same sums, so no rank needs to broadcast $\theta$.
 
 # %% mpi="-n 2 --timeout 60 --name by_allreduce"
 import gymnasium
@@ -630,7 +638,7 @@ for size in (5_000, 5_000_000):
         times = []
         for _ in range(repeats):
             comm.Barrier()  # all ranks begin together
-            begin = MPI.Wtime()
+            begin = MPI.Wtime()  # the clock of MPI, in seconds
             if name == "bcast":
                 received = comm.bcast(theta)  # a new array on rank 1
             else:

@@ -29,9 +29,9 @@
 # | in this notebook | in the package | in the paper |
 # |---|---|---|
 # | `play_requests` and the two pools | `minitrpo/parallel/episode_pool.py` | Frans & Hafner 2016, section 5 and algorithm 1 |
-# | `gather_in_order` | `minitrpo/parallel/episode_pool.py` | (assumed) |
-# | `in_order`, for fragments of episodes | `minitrpo/training/gather.py` | (assumed) |
-# | `reset_seed` (given) | `minitrpo/experience/randomness.py` | (assumed) |
+# | `gather_in_order` | `minitrpo/parallel/episode_pool.py` | (not said in the paper; our assumption) |
+# | `in_order`, for fragments of episodes | `minitrpo/training/gather.py` | (not said in the paper; our assumption) |
+# | `reset_seed` (given) | `minitrpo/experience/randomness.py` | (not said in the paper; our assumption) |
 # | `slots_of` (given) | `minitrpo/parallel/episode_pool.py` | (not there: segments instead of episodes) |
 #
 # *90 minutes in class with the exercises, a minute to run. You need lectures 05b, 06 and 07a.*
@@ -374,8 +374,9 @@ reveal(guess_shared, show_shared)
 print((0.1 + 0.2) + 0.3, 0.1 + (0.2 + 0.3))
 
 # %% [markdown]
-# *You should know*: a row of a matrix product may also depend on the number of rows, so `Rollouts` always multiplies a
-# multiple of 16 rows.
+# *You should know*: a row of a matrix product may be rounded differently in a matrix of another height, and the number of
+# episodes that a rank plays at a time depends on the number of ranks. So the package multiplies blocks of a fixed number of rows
+# only, and fills the last block up.
 #
 # Does the last digit matter? We train CartPole twice on the *same* episodes, which a rank finishes in one order when it has 16
 # slots, and in another order when it has 4. The root normally sorts the episodes by number. Here it takes them as they come. By how
@@ -449,8 +450,8 @@ reveal(guess_apart, show_apart)
 # package an episode may also arrive in several **fragments** (you will see below why). A fragment is identified by two
 # numbers: that of its episode, and the step of the episode at which it starts. The package keeps both as columns of an array. For
 # example, the four fragments with numbers `[3, 1, 3, 1]` and starts `[0, 40, 20, 0]` belong in the order of the
-# positions `[3, 1, 0, 2]`: first episode 1 from step 0 and from step 40, then episode 3 from step 0 and from step 20. Numpy sorts
-# by several columns with `np.lexsort`.
+# positions `[3, 1, 0, 2]`: first episode 1 from step 0 and from step 40, then episode 3 from step 0 and from step 20. In numpy,
+# `np.lexsort((b, a))` sorts by `a`, and where entries of `a` are equal, by `b`: the *last* column decides first.
 #
 # ### Exercise 3: `in_order`
 #

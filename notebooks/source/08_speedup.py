@@ -129,7 +129,7 @@ reveal(guess_two, show_two)
 
 # %% [markdown]
 # For example, if an update takes 0.6 s on one rank and 0.4 s on two, then the speed-up is 0.6 / 0.4 = 1.5, and the efficiency is
-# 1.5 / 2 = 0.75: the two ranks are used as well as one and a half.
+# 1.5 / 2 = 0.75: two ranks do the work of one and a half.
 #
 # Your number came from one run on each number of ranks. We measure again, in another order. If the machine slowly gets busier, and
 # if 1 rank always came first, the second run of each round would look slower than it is. Rounds that visit all cases in turn, and
@@ -156,7 +156,9 @@ show_rounds()
 # How different could the median of another nine measurements be? The **bootstrap interval** imitates them. Draw nine numbers *from
 # the nine we have*, with replacement, and take their median. Do this 2,000 times. The interval holds the middle 95 % of these
 # medians. A small example: from the measurements 3, 4 and 8 there are 27 equally probable draws of three. Their median is 3
-# in 7 of them, 4 in 13, and 8 in 7. So an interval of 95 % reaches from 3 to 8.
+# in 7 of them, 4 in 13, and 8 in 7. That is 26 %, 48 % and 26 %. An interval of 95 % leaves out 2.5 % of the medians at each end,
+# which is less than 26 %, so it reaches from 3 to 8. In numpy the ends are `np.quantile(medians, 0.025)` and
+# `np.quantile(medians, 0.975)`.
 #
 # ### Exercise 1: `interval`
 #
@@ -167,7 +169,7 @@ show_rounds()
 # %% [markdown]
 # The figure shows every update as a dot, the median as a line, and your interval. Your interval assumes that the measurements
 # are independent. The updates of one run are not: whatever slows this run down slows all of its updates. (In the recorded runs
-# on one rank 73 % of the variance lies between runs.) An interval that takes all updates as independent is then too narrow, so
+# on one rank, 73 % of the variance of the updates is that of the runs' means. Only the rest lies between updates of one run.) An interval that takes all updates as independent is then too narrow, so
 # the intervals of the speed-ups below are **over rounds**: each round gives one speed-up, and Student's interval (lecture 05b)
 # of their logarithms says how much these few speed-ups differ. `speedup_interval_of_rounds` computes it.
 #
@@ -328,7 +330,8 @@ reveal(guess_limit, show_limit)
 #
 # On 2 cores eight ranks take turns. Many MPI calls wait by asking "is it there yet?" as fast as they can. That is called
 # **spinning**. It saves microseconds when there is a free core, and it takes the learner's core when there is none. Below,
-# rank 0 computes while 7 others wait for it, once asleep (as in this package) and once in MPI's own `Barrier`. How many times
+# rank 0 computes while 7 others wait for it, once asleep (the package's `comm.barrier` asks, sleeps for a moment, and asks
+# again) and once in MPI's own `Barrier`, which spins. How many times
 # as long does rank 0 need when the others spin?
 
 # %% prediction="yes"
@@ -528,8 +531,10 @@ draw_weak()
 # ## Actors, or learners?
 #
 # The paper concludes that more cores are best spent on actors. What if the ranks learn, too? With `--learner sharded`, one
-# rank steps the policy while the other fits the critic. With more ranks, several share the sums over the batch by **allreduce**
-# (lecture 07a), and add the same parts in the same order. `train.py` does so by default.
+# rank steps the policy while the other fits the critic. With more ranks, several share the sums over the batch.
+# The `allreduce` of lecture 07a would add in an order that depends on the number of ranks. So each rank sends the parts of a
+# sum, block by block, and all ranks add the parts in one fixed order: the bits are equal on any number of ranks. `train.py` shares
+# the update by default.
 
 # %%
 say_if_busy()
@@ -800,6 +805,8 @@ _ = hunt("interval", suspect)
 # - The serial fraction bounds it. For us that is the learner, so the learner is worth sharing.
 # - Strong scaling keeps the job fixed, weak scaling keeps the work of each rank fixed.
 # - A Karp-Flatt fraction that grows with the ranks means that something gets worse with every rank.
+# - Two cores give less than 2: the learner is serial (Amdahl), ranks wait for the slowest, and messages take time. More ranks than
+#   cores only take turns, and ranks that spin take the learner's core.
 # - Ranks beyond the cores do nothing by default, and measurements with them say nothing about a larger machine.
 #
 # ## Open questions
