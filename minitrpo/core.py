@@ -22,7 +22,7 @@ import minitrpo.line_search as lecture_04
 import minitrpo.natural_gradient as lecture_02
 import minitrpo.policy_gradient as lecture_01
 import minitrpo.returns as lecture_05a
-from minitrpo import trpo
+import minitrpo.trpo as trpo
 from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, place_of
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy, Policy
 

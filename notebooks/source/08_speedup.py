@@ -275,7 +275,7 @@ fraction, our_fraction = serial_fraction(seconds), serial_fraction(recorded_seco
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def draw_speedups():
-    _, axes = plt.subplots(1, 2, figsize=(11, 4.4))
+    _, axes = plt.subplots(1, 2, figsize=(11, 5.6))
     cases = (
         (RANKS, seconds, seconds_by_round, fraction, cores(), "here"),
         (our_ranks, recorded_seconds, recorded_rounds, our_fraction, our_cores, "recorded"),
@@ -301,7 +301,7 @@ def draw_speedups():
         title = f"{where}: measured on {owned} core{'s' * (owned > 1)}, dotted: predicted"
         axis.set(xlabel="ranks", ylabel="speed-up", xticks=[2**k for k in range(top.bit_length())], title=title)
         axis.set_ylim(0, 0.75 * top)
-        axis.legend(loc="upper left")
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize=9)  # below: it would hide a line
         axis.grid(alpha=0.3)
     plt.tight_layout()
     plt.show()
