@@ -411,7 +411,7 @@ def one_line(kind: str, text: str) -> str:
 
 
 def findings_of_failure(state: State, program: Program, code: int, said: str) -> list[Finding]:
-    """Return why a program ended by itself with an exit code other than 0. said: what mpiexec has printed."""
+    """Return why a program ended by itself before its end on all ranks. said: what mpiexec has printed."""
     findings = [*raised(state, program), *sizes(state), *unlike(state)]
     if findings:
         return findings

@@ -613,7 +613,8 @@ def main(folder: Path) -> None:
         faulthandler.register(signal.SIGUSR1, where, all_threads=True)
     sys.argv, sys.path[0] = [job["program"]], os.getcwd()
     sys.stdout, sys.stderr = Printed(recorder, "stdout", 1), Printed(recorder, "stderr", 2)
-    MPI.COMM_WORLD.Barrier()  # Python starts at different times; the program begins on all ranks together
+    everybody = MPI.COMM_WORLD.Dup()  # apart from all calls of the program, also from those that it leaves undone
+    everybody.Barrier()  # Python starts at different times; the program begins on all ranks together
     if job["record"]:
         install()
     else:
@@ -630,6 +631,9 @@ def main(folder: Path) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     recorder.write("end")
+    if not MPI.Is_finalized():
+        # MPI_Finalize fails if a message was not received, and mpiexec then kills ranks: not before all have ended.
+        everybody.Barrier()
 
 
 if __name__ == "__main__":
