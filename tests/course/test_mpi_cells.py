@@ -100,6 +100,17 @@ else:
 === different roots: 3 ranks, roots, ranks 0 1, lines 5
 comm.gather(rank, root=rank)
 comm.Barrier()
+=== different roots and a crash: 2 ranks, roots, ranks 0 1, lines 6 8
+if rank == 0:
+    x = comm.bcast({'rate': 0.1}, root=0)
+else:
+    x = comm.bcast(None, root=rank)
+comm.reduce(1)
+=== roots in another order: 2 ranks, roots, ranks 0 1, lines 6 8
+if rank == 0:
+    comm.Bcast(np.zeros(50000), root=1)
+else:
+    comm.Bcast(np.zeros(50000), root=0)
 === a child of Split: 4 ranks, skipped, ranks 3, lines 7
 half = comm.Split(rank % 2)
 if rank != 3:
@@ -331,6 +342,23 @@ def test_a_rank_that_still_works_is_not_killed_because_another_rank_has_lost_a_m
     late = "if rank == 1:\n    time.sleep(1.5)\nend = rank\n"
     result = run_mpi(LOST + late, 3, names=["end"])
     assert (result.ok, result.values) == (True, ({"end": 0}, {"end": 1}, {"end": 2})), result.explanation
+
+
+@pytest.mark.slow
+def test_collective_calls_in_another_order_are_named_also_if_mpi_raises():
+    first, second = "comm.Bcast(x, root=0)", "comm.bcast(1, root=0)"
+    text = f"comm.barrier() if rank else comm.Barrier()\nx = np.zeros(6)\nif rank == 0:\n    {first}\n    {second}\n"
+    result = run_mpi(BEGIN + text + f"else:\n    {second}\n    {first}\n", 2)
+    assert not result.ok
+    (found,) = (finding for finding in (*result.findings, *result.notes) if finding.kind == "collectives")
+    assert (found.ranks, found.lines) == ((0, 1), (8, 11))
+    assert not [finding for finding in result.findings if finding.kind == "sizes"]
+
+
+@pytest.mark.slow
+def test_ranks_that_wait_for_themselves_are_named_in_their_order():
+    result = run_mpi(BEGIN + "import time\ntime.sleep(0.2 * (1 - rank))\ncomm.ssend(1, dest=rank)\n", 2)
+    assert [finding.ranks for finding in result.findings if finding.kind == "self"] == [(0,), (1,)]
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def wanted_ranks(state: State, call: Call) -> set[int]:
     if not call.collective:
         return partners(state, call)
     there = state.arrived_at(call.comm or "", call.order or 0).values()
-    same = {other.rank for other in there if (other.name, other.root) == (call.name, call.root)}
+    same = {other.rank for other in there if (other.operation, other.root) == (call.operation, call.root)}
     return set(state.members[call.comm or ""]) - same
 
 
@@ -226,10 +226,11 @@ def computing(state: State, program: Program, places: dict[int, int]) -> Iterabl
 
 def selves(state: State) -> Iterable[Finding]:
     """Find ranks that wait for themselves."""
-    for call in state.now.values():
+    for _, call in sorted(state.now.items()):
         if wanted_ranks(state, call) == {call.rank}:
             text = f"Rank {call.rank} waits for itself in line {call.line}: "
-            text += "it cannot make the other call as long as it waits."
+            other = "a send" if call.receives or call.probe else "a receive"
+            text += f"it never comes to {other} while it waits in `{call.name}`."
             yield Finding("self", (call.rank,), lines(call), text)
 
 
@@ -246,23 +247,36 @@ def collectives(state: State) -> Iterable[Finding]:
     """Find the first turn at which ranks made different collective calls, or named different roots."""
     for there in turns(state):
         one = there[min(there)]
-        other = next((there[rank] for rank in sorted(there) if there[rank].name != one.name), None)
+        other = next((there[rank] for rank in sorted(there) if there[rank].operation != one.operation), None)
         if other is not None:
-            text = f"Rank {one.rank} is in `{one.text}` (line {one.line}) where rank {other.rank} is in `{other.text}` "
-            text += f"(line {other.line}): all ranks must make the same collective calls in the same order."
+            text = f"The {ordinal(one.order or 0)} collective call of {communicator(one)} is `{one.text}` (line "
+            text += f"{one.line}) on rank {one.rank}, `{other.text}` (line {other.line}) on rank {other.rank}: "
+            text += "all ranks must make the same collective calls in the same order."
             yield Finding("collectives", (one.rank, other.rank), lines(one, other), text)
             return
         other = next((there[rank] for rank in sorted(there) if there[rank].root != one.root), None)
         if other is not None:
             text = f"For rank {one.rank} the root of {one.name} is rank {one.root} (line {one.line}), for rank "
-            text += f"{other.rank} it is rank {other.root} (line {other.line}): all ranks must name the same root."
+            text += f"{other.rank} it is rank {other.root} (line {other.line}): all ranks must name the same root, "
+            text += "and make their collective calls in the same order."
             yield Finding("roots", (one.rank, other.rank), lines(one, other), text)
             return
 
 
+def ordinal(number: int) -> str:
+    """Return "1st", "2nd", "3rd", "4th"."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def communicator(call: Call) -> str:
+    """Return what to call the communicator of a call: others than COMM_WORLD have no name in the program."""
+    return "COMM_WORLD" if call.comm == "COMM_WORLD" else "a communicator"
+
+
 def receives_that_wait(state: State) -> list[Call]:
     """Return the receives and probes whose message was not sent, also those behind a request that a rank waits for."""
-    calls = [one for call in state.now.values() for one in (call, *unfinished(state, call))]
+    calls = [one for _, call in sorted(state.now.items()) for one in (call, *unfinished(state, call))]
     return [call for call in calls if (call.receives or call.probe) and (call.rank, call.number) not in state.matches]
 
 
@@ -297,7 +311,7 @@ def near_miss(message: Message, call: Call) -> Finding:
 
 def ended(state: State) -> Iterable[Finding]:
     """Find calls that wait for a message from or to a rank that has come to its end."""
-    for call in state.now.values():
+    for _, call in sorted(state.now.items()):
         wanted = wanted_ranks(state, call)
         if call.collective or not wanted or not wanted <= state.finished.keys() or missed(state, call):
             continue
@@ -315,11 +329,11 @@ def skipped(state: State) -> Iterable[Finding]:
         lost = missing & (state.finished.keys() | state.now.keys())
         if (
             not lost
-            or len({call.name for call in there.values()}) > 1
+            or len({call.operation for call in there.values()}) > 1
             or not any(call.waits for call in there.values())
         ):
             continue
-        text = capital(f"{names(there)} {'are' if len(there) > 1 else 'is'} in `{one.text}` (line {one.line}), ")
+        text = capital(f"{names(there)} called `{one.text}` (line {one.line}), ")
         text += "which all ranks must make together"
         for rank in sorted(missing):
             text += f"; rank {rank} {instead(state, rank)}"
@@ -412,15 +426,25 @@ def one_line(kind: str, text: str) -> str:
 
 def findings_of_failure(state: State, program: Program, code: int, said: str) -> list[Finding]:
     """Return why a program ended by itself before its end on all ranks. said: what mpiexec has printed."""
-    findings = [*raised(state, program), *sizes(state), *unlike(state)]
-    if findings:
-        return findings
+    findings = [*raised(state, program), *mismatches(state)]
+    return findings if state.raised else [*findings, ended_by_signal(state, code, said, after=bool(findings))]
+
+
+def mismatches(state: State) -> list[Finding]:
+    """Return where ranks made calls that do not fit together; after a different collective call none can fit."""
+    if state.full:
+        return []
+    return [*(list(collectives(state)) or sizes(state)), *unlike(state)]
+
+
+def ended_by_signal(state: State, code: int, said: str, after: bool) -> Finding:
+    """Return which rank was ended by a signal. said: what mpiexec has printed; after: calls did not fit before."""
     pid = re.search(r"PID (\d+) RUNNING", said)
     ranks = [rank for rank, number in state.pids.items() if pid is not None and number == int(pid[1])]
     if not ranks:
         gone = sorted(set(range(state.ranks)) - state.finished.keys())
-        return [Finding("exit", tuple(gone), (), f"mpiexec ended with exit code {code}. {last_line(said)}".strip())]
-    return [exit_of(state, ranks[0], said)]
+        return Finding("exit", tuple(gone), (), f"mpiexec ended with exit code {code}. {last_line(said)}".strip())
+    return exit_of(state, ranks[0], said, after)
 
 
 def sizes(state: State) -> Iterable[Finding]:
@@ -444,9 +468,7 @@ def unlike(state: State) -> Iterable[Finding]:
         pairs += [(message, call) for message in fitting[:1]]
     for message, call in pairs:
         ranks, places = (message.source, message.dest), lines(message.send, call)
-        text = (
-            f"Rank {message.source} sent by `{message.send.name}` (line {message.send.line}) what rank {message.dest} "
-        )
+        text = f"Rank {message.source} sent by `{message.send.name}` (line {message.send.line}) what "
         text += f"rank {message.dest} received by `{call.name}` (line {call.line})"
         if message.send.buffers != call.buffers and call.name not in ("mprobe", "Mprobe", "improbe", "Improbe"):
             kinds = "small letters are for any object, methods with a capital letter for buffers"
@@ -457,11 +479,15 @@ def unlike(state: State) -> Iterable[Finding]:
             return
 
 
-def exit_of(state: State, rank: int, said: str) -> Finding:
-    """Return that a rank was ended by a signal."""
-    how = re.search(r"EXIT STRING: (.*?) \(", said)
-    text = f"rank {rank} was ended in the middle of its program ({how[1] if how else 'a signal'})"
+def exit_of(state: State, rank: int, said: str, after: bool) -> Finding:
+    """Return that a rank was ended by a signal, of MPI itself if its calls did not fit those of others before."""
+    exit_string = re.search(r"EXIT STRING: (.*?) \(", said)
+    how = exit_string[1] if exit_string else "a signal"
+    if how == "Killed":
+        how += ", by mpiexec because another rank failed or by the system, which perhaps had no memory left"
+    text = f"After that MPI itself failed: rank {rank} was ended" if after else f"Rank {rank} was ended"
     last = state.last.get(rank)
+    text += f" in the middle of its program ({how})"
     text += f"; its last MPI call was `{last.text}` in line {last.line}." if last else ", before its first MPI call."
     return Finding("exit", (rank,), lines(last), text)
 
@@ -475,9 +501,7 @@ def oddities(state: State) -> Iterable[Finding]:
     """Find what is wrong with a program that has ended all the same."""
     if not state.full:
         yield from unreceived(state)
-        yield from collectives(state)
-        yield from sizes(state)
-        yield from unlike(state)
+        yield from mismatches(state)
 
 
 def unreceived(state: State) -> Iterable[Finding]:

@@ -47,6 +47,11 @@ class Call:
         return self.order is not None
 
     @property
+    def operation(self) -> str:
+        """Return the name of a collective operation: barrier is the same as Barrier, as neither has any data."""
+        return "Barrier" if self.name == "barrier" else self.name
+
+    @property
     def immediate(self) -> bool:
         """Return whether this call only begins something that a request ends."""
         return self.name[0] in "iI"
