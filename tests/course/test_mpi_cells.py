@@ -356,6 +356,25 @@ def test_collective_calls_in_another_order_are_named_also_if_mpi_raises():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("length", "end", "noted"),
+    [
+        (4, "0", True),
+        (300_000, "0", True),
+        (4, "r.Wait()", False),
+        (300_000, "MPI.Request.Waitall([r])", False),
+        (4, "r.Cancel(); r.Free()", False),
+    ],
+)
+def test_a_receive_for_which_a_rank_never_waits_is_named_whether_its_message_arrives_or_not(length, end, noted):
+    text = f"x = np.zeros({length})\nif rank == 0:\n    r = comm.Irecv(x, source=1)\n    {end}\n"
+    result = run_mpi(BEGIN + text + "else:\n    comm.Send(x, dest=0)\n", 2, timeout=3)
+    found = [finding for finding in (*result.findings, *result.notes) if finding.kind == "unwaited"]
+    assert [(finding.ranks[0], finding.lines[0]) for finding in found] == [(0, 7)] * noted, result.explanation
+    assert result.ok or noted
+
+
+@pytest.mark.slow
 def test_ranks_that_wait_for_themselves_are_named_in_their_order():
     result = run_mpi(BEGIN + "import time\ntime.sleep(0.2 * (1 - rank))\ncomm.ssend(1, dest=rank)\n", 2)
     assert [finding.ranks for finding in result.findings if finding.kind == "self"] == [(0,), (1,)]

@@ -28,6 +28,7 @@ class Finding:
       make a collective call), "collectives" (they make different ones), "roots" (with different roots), "cycle" (each
       waits for the next), "no sender" (a message of any rank would do), "computing" (a rank is in no MPI call),
       "calls" (too many to be written down), "time" (nothing of all this); "where" says where a rank is;
+    - of either: "unwaited" (a receive was begun, and the rank has ended without waiting for it);
     - of a program that has ended all the same: "unreceived", "collectives", "roots", "sizes", "letters",
       "value" (a variable could not be handed over).
     """
@@ -208,9 +209,10 @@ def explain(state: State, program: Program, places: dict[int, int]) -> list[Find
         findings += [*selves(state), *collectives(state), *near_misses(state), *ended(state), *cycles(state)]
     findings += computing(state, program, places)
     if not state.full:
-        findings += [*no_sender(state), *skipped(state)]
+        findings += [*no_sender(state), *skipped(state), *unwaited(state)]
     if not findings:
-        findings.append(Finding("time", (), (), "It is not known for what the ranks wait; perhaps they still work."))
+        perhaps = "" if state.finished else "; perhaps they still work"
+        findings.append(Finding("time", (), (), f"It is not known for what the ranks wait{perhaps}."))
     return [*findings, *where(state, program, places)]
 
 
@@ -348,6 +350,28 @@ def instead(state: State, rank: int) -> str:
     if rank in state.now:
         return f"is in `{state.now[rank].text}` (line {state.now[rank].line}) instead"
     return "is in no MPI call"
+
+
+def unwaited(state: State) -> Iterable[Finding]:
+    """Find receives that a rank has begun and for which it has not waited until its end."""
+    cared_for = {(call.rank, number) for call in state.calls for number in call.requests or ()} | state.complete
+    begun = [call for call in state.calls if call.receives and call.name in ("irecv", "Irecv")]
+    seen = set()
+    for call in begun:
+        key = (call.rank, call.number)
+        if call.failed or call.source == -1 or key in cared_for or call.rank not in state.finished:
+            continue
+        if (call.rank, call.line) in seen:  # one sentence for all turns of a loop
+            continue
+        seen.add((call.rank, call.line))
+        text = f"Rank {call.rank} began `{call.name}` (line {call.line}), but never waited for its request: "
+        text += "what it receives may not have arrived"
+        partner = state.matches.get(key)
+        if partner is None or not partner.waits:
+            yield Finding("unwaited", (call.rank,), lines(call), f"{text}.")
+        else:
+            text += f", and `{partner.name}` of rank {partner.rank} (line {partner.line}) cannot finish."
+            yield Finding("unwaited", (call.rank, partner.rank), lines(call, partner), text)
 
 
 def cycles(state: State) -> Iterable[Finding]:
@@ -501,6 +525,7 @@ def oddities(state: State) -> Iterable[Finding]:
     """Find what is wrong with a program that has ended all the same."""
     if not state.full:
         yield from unreceived(state)
+        yield from unwaited(state)
         yield from mismatches(state)
 
 

@@ -354,6 +354,13 @@ def wait(name: str) -> Callable[..., Any]:
     return method
 
 
+def cancel(self: Any) -> None:
+    """Cancel a request, and write down by which call it was made: the program need not wait for it."""
+    number = recorder.begin("Cancel", requests=numbers_of([self]))
+    Request.Cancel(self)
+    recorder.done(number, [])
+
+
 def test(name: str) -> Callable[..., Any]:
     """Return the method of a request that looks whether it is complete; only if it is, this is written down."""
     original = getattr(MPI.Request, name)
@@ -519,6 +526,7 @@ RecordedRequest: Any = type(
     (MPI.Request,),
     {name: wait(name) for name in ("wait", "Wait")}
     | {name: test(name) for name in ("test", "Test")}
+    | {"Cancel": cancel, "cancel": cancel}
     | {name: classmethod(wait_for_many(name)) for name in METHODS["many requests"]}
     | {name: classmethod(tests_of_many(name)) for name in METHODS["tests of many"]},
 )
