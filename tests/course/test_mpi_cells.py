@@ -374,6 +374,24 @@ def test_a_receive_for_which_a_rank_never_waits_is_named_whether_its_message_arr
     assert result.ok or noted
 
 
+def test_the_numbers_of_buffers_that_differ_are_those_of_their_elements():
+    text = "x = np.zeros(8, 'f8' if rank == 0 else 'f4')\ncomm.Bcast(x)\n"
+    result = run_mpi(BEGIN + text, 2)
+    (found,) = (finding for finding in (*result.findings, *result.notes) if finding.kind == "sizes")
+    assert re.findall(r"(\d+)[a-z ]+(float\d+) \((\d+) ", found.text) == [
+        ("8", "float64", "64"),
+        ("8", "float32", "32"),
+    ]
+
+
+def test_arrays_that_a_collective_call_ignores_and_types_that_are_named_are_of_any_dtype():
+    text = "x, y = np.full(2, 1.0 + rank), np.zeros(4, 'f8' if rank == 0 else 'i4')\ncomm.Gather(x, y)\n"
+    text += "comm.Bcast([x, MPI.DOUBLE] if rank == 0 else [x.view('i8'), MPI.DOUBLE])\n"
+    result = run_mpi(BEGIN + text + "z = x.tolist()\n", 2, names=["z"])
+    assert (result.ok, result.notes) == (True, ()), result.explanation
+    assert result.values == ({"z": [1.0, 1.0]}, {"z": [1.0, 1.0]})
+
+
 @pytest.mark.slow
 def test_ranks_that_wait_for_themselves_are_named_in_their_order():
     result = run_mpi(BEGIN + "import time\ntime.sleep(0.2 * (1 - rank))\ncomm.ssend(1, dest=rank)\n", 2)
@@ -388,12 +406,18 @@ def test_ranks_that_wait_for_themselves_are_named_in_their_order():
         ("comm.send(x, dest=1)", "comm.Recv(x, source=0)", "letters"),
         ("comm.send(1, dest=1)", "comm.Recv(np.zeros(100), source=0)", "letters"),
         ("comm.Send(x, dest=1)", "comm.Recv(x[:2], source=0)", "sizes"),
+        ("comm.Send(x, dest=1)", "comm.Recv(x.astype('i8'), source=0)", "types"),
+        ("comm.Send(x, dest=1)", "comm.Irecv(np.zeros(6, 'f4'), source=0).Wait()", "types"),
+        ("comm.Bcast(x)", "comm.Bcast(x.astype('i8'))", "types"),
+        ("comm.Gather(x, np.zeros(6, 'i8'))", "comm.Gather(x, None)", "types"),
+        ("comm.Scatter(np.zeros(6), x)", "comm.Scatter(None, np.zeros(6, 'f4'))", "types"),
     ],
 )
 def test_a_receive_of_another_kind_or_with_too_little_room_is_named_whether_mpi_notices_or_not(send, receive, kind):
     result = run_mpi(f"{BEGIN}x = np.zeros(3)\nif rank == 0:\n    {send}\nelse:\n    {receive}\n", 2)
     (found,) = (finding for finding in (*result.findings, *result.notes) if finding.kind == kind)
-    assert (found.ranks, found.lines) == ((0, 1), (7, 9))
+    between = send.startswith(("comm.Send", "comm.send"))  # of a collective call, only the first rank's line is named
+    assert (found.ranks, found.lines) == ((0, 1), (7, 9) if between else (7,))
 
 
 @pytest.mark.slow

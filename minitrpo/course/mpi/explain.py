@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from minitrpo.course.mpi.program import Program
 from minitrpo.course.mpi.record import Call, Message, State, fits
 
+# Collective calls in which only the root receives, or only the root sends
+ONE_RECEIVES, ONE_SENDS = ("Gather", "Gatherv", "Reduce"), ("Scatter", "Scatterv")
 # Collective calls to which all ranks come with buffers of one size
 SAME_SIZES = ("Bcast", "Gather", "Allgather", "Alltoall", "Reduce", "Allreduce", "Scan", "Exscan")
 
@@ -22,14 +24,15 @@ class Finding:
     kind: the cause; ranks, lines: those that the sentence names; text: the sentence. The kinds are
 
     - of a program that ends by itself: "syntax" (an error in its text), "raised" (an exception), "exit" (a process was
-      killed), "sizes" (buffers differ in size), "letters" (`Send` with `recv`, or `send` with `Recv`);
+      killed), "sizes" (buffers differ in size), "types" (in dtype), "letters" (`Send` with `recv`, or `send` with
+      `Recv`);
     - of a program that had to be ended: "self" (a rank waits for itself), "tag", "source", "communicator" (there is a
       message, but another than the rank waits for), "finished" (the other rank has ended), "skipped" (not all ranks
       make a collective call), "collectives" (they make different ones), "roots" (with different roots), "cycle" (each
       waits for the next), "no sender" (a message of any rank would do), "computing" (a rank is in no MPI call),
       "calls" (too many to be written down), "time" (nothing of all this); "where" says where a rank is;
     - of either: "unwaited" (a receive was begun, and the rank has ended without waiting for it);
-    - of a program that has ended all the same: "unreceived", "collectives", "roots", "sizes", "letters",
+    - of a program that has ended all the same: "unreceived", "collectives", "roots", "sizes", "types", "letters",
       "value" (a variable could not be handed over).
     """
 
@@ -458,7 +461,7 @@ def mismatches(state: State) -> list[Finding]:
     """Return where ranks made calls that do not fit together; after a different collective call none can fit."""
     if state.full:
         return []
-    return [*(list(collectives(state)) or sizes(state)), *unlike(state)]
+    return [*(list(collectives(state)) or list(sizes(state)) or types(state)), *unlike(state)]
 
 
 def ended_by_signal(state: State, code: int, said: str, after: bool) -> Finding:
@@ -476,10 +479,38 @@ def sizes(state: State) -> Iterable[Finding]:
     for there in turns(state):
         one = there[min(there)]
         if one.name in SAME_SIZES and len({call.size for call in there.values()}) > 1:
-            numbers = ", ".join(f"rank {rank} {there[rank].size:,}" for rank in sorted(there) if there[rank].size)
+            calls = [there[rank] for rank in sorted(there)]
+            numbers = ", ".join(f"rank {call.rank} {amount(call.size, call.dtype)}" for call in calls if call.size)
             text = f"`{one.text}` (line {one.line}) takes equally many bytes of each rank; here: {numbers}."
             yield Finding("sizes", tuple(sorted(there)), lines(one), text)
             return
+
+
+def amount(number: int | None, dtype: tuple[str, int] | None) -> str:
+    """Return "8 numbers of float64 (64 bytes)", or only the bytes if there is no array."""
+    if dtype is None or not dtype[1]:
+        return f"{number or 0:,} bytes"
+    return f"{(number or 0) // dtype[1]:,} numbers of {dtype[0]} ({number or 0:,} bytes)"
+
+
+def types(state: State) -> Iterable[Finding]:
+    """Find the first collective call to which ranks came with arrays of different dtypes: MPI copies their bytes."""
+    for there in turns(state):
+        dtypes = {rank: dtype for rank in sorted(there) for dtype in dtypes_of(there[rank])}
+        if len(set(dtypes.values())) > 1:
+            one = there[min(there)]
+            numbers = ", ".join(f"rank {rank} {dtype}" for rank, dtype in dtypes.items())
+            text = f"`{one.text}` (line {one.line}) takes arrays of one dtype on all ranks; here: {numbers}."
+            yield Finding("types", tuple(dtypes), lines(one), text)
+            return
+
+
+def dtypes_of(call: Call) -> list[str]:
+    """Return the dtypes of the arrays that a collective call sends or receives, without those that it ignores."""
+    sends = call.name not in ONE_SENDS or call.rank == call.root
+    receives = call.name not in ONE_RECEIVES or call.rank == call.root
+    dtypes = [call.dtype] * sends + [call.room_dtype] * receives
+    return [dtype[0] for dtype in dtypes if dtype is not None]
 
 
 def unlike(state: State) -> Iterable[Finding]:
@@ -499,7 +530,12 @@ def unlike(state: State) -> Iterable[Finding]:
             yield Finding("letters", ranks, places, f"{text}: {kinds}.")
             return
         if call.buffers and call.room is not None and call.room < message.size:
-            yield Finding("sizes", ranks, places, f"{text}: {message.size:,} bytes, with room for {call.room:,}.")
+            sent, room = amount(message.size, message.send.dtype), amount(call.room, call.room_dtype)
+            yield Finding("sizes", ranks, places, f"{text}: {sent}, with room for {room}.")
+            return
+        if None not in (message.send.dtype, call.room_dtype) and message.send.dtype != call.room_dtype:
+            sent, room = amount(message.size, message.send.dtype), amount(call.room, call.room_dtype)
+            yield Finding("types", ranks, places, f"{text}: {sent}, into an array of {room}.")
             return
 
 

@@ -176,6 +176,15 @@ def nbytes(buffer: Any) -> int | None:
         return getattr(buffer, "nbytes", None)
 
 
+def dtype_of(buffer: Any) -> tuple[str, int] | None:
+    """Return the name of an array's dtype and the bytes of one element; None of what is no array.
+
+    A list such as [array, MPI.DOUBLE] names a type of its own, which need not be that of the array.
+    """
+    dtype = getattr(buffer, "dtype", None)
+    return None if dtype is None else (str(dtype), int(dtype.itemsize))
+
+
 def world_rank(comm: Any, peer: Any) -> int | None:
     """Return a rank of a communicator as a rank of COMM_WORLD, None for any rank; -1 is no process at all."""
     if peer == MPI.ANY_SOURCE:
@@ -258,9 +267,11 @@ def point_to_point(base: type, name: str) -> Callable[..., Any]:
         entries: dict[str, Any] = {"comm": known(self)[0]}
         if sends and "dest" in a:
             entries["send"] = sent(self, a)
+            entries["dtype"] = dtype_of(a.get("sendbuf", a.get("buf")))
         if receives:
             entries["recv"] = wanted(self, a)
-            entries["room"] = nbytes(a.get("recvbuf", a.get("buf"))) if name[0].isupper() else None
+            room = a.get("recvbuf", a.get("buf")) if name[0].isupper() else None
+            entries |= {"room": nbytes(room), "room_dtype": dtype_of(room)}
         status = None
         if has_status:
             status = a["status"] = a["status"] or MPI.Status()
@@ -289,7 +300,8 @@ def collective(base: type, name: str) -> Callable[..., Any]:
             buffer = a.get("recvbuf")
         comm, self.collectives = known(self)[0], self.collectives + 1
         root = world_rank(self, a["root"]) if "root" in a else None
-        number = recorder.begin(name, comm=comm, order=self.collectives, root=root, size=nbytes(buffer))
+        types = {"dtype": dtype_of(buffer), "room_dtype": dtype_of(a.get("recvbuf"))}
+        number = recorder.begin(name, comm=comm, order=self.collectives, root=root, size=nbytes(buffer), **types)
         try:
             value = original(self, *args, **kwargs)
         except BaseException:
