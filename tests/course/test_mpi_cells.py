@@ -393,6 +393,17 @@ def test_arrays_that_a_collective_call_ignores_and_types_that_are_named_are_of_a
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("call", ["reduce", "gather"])
+def test_an_error_about_none_names_the_call_whose_result_only_its_root_has(call):
+    result = run_mpi(BEGIN + f"x = comm.{call}(rank, root=1)\nlen(x) if '{call}' == 'gather' else x + 1\n", 3)
+    assert result.cause == "raised", result.explanation
+    found = [(finding.ranks, finding.lines) for finding in result.findings if finding.kind == "root only"]
+    assert found == [((0, 2), (5,))], result.explanation
+    result = run_mpi(BEGIN + "x = comm.allreduce(rank)\nNone + x\n", 3)
+    assert {finding.kind for finding in result.findings} == {"raised"}
+
+
+@pytest.mark.slow
 def test_ranks_that_wait_for_themselves_are_named_in_their_order():
     result = run_mpi(BEGIN + "import time\ntime.sleep(0.2 * (1 - rank))\ncomm.ssend(1, dest=rank)\n", 2)
     assert [finding.ranks for finding in result.findings if finding.kind == "self"] == [(0,), (1,)]

@@ -25,7 +25,7 @@ class Finding:
 
     - of a program that ends by itself: "syntax" (an error in its text), "raised" (an exception), "exit" (a process was
       killed), "sizes" (buffers differ in size), "types" (in dtype), "letters" (`Send` with `recv`, or `send` with
-      `Recv`);
+      `Recv`), "root only" (after an exception about None: the result of a call that only its root has);
     - of a program that had to be ended: "self" (a rank waits for itself), "tag", "source", "communicator" (there is a
       message, but another than the rank waits for), "finished" (the other rank has ended), "skipped" (not all ranks
       make a collective call), "collectives" (they make different ones), "roots" (with different roots), "cycle" (each
@@ -204,7 +204,7 @@ def explain(state: State, program: Program, places: dict[int, int]) -> list[Find
         places: the line in which each rank is, of those that answered.
 
     """
-    findings = list(raised(state, program))
+    findings = [*raised(state, program), *root_only(state)]
     if state.full:
         text = f"{names(state.full)} made MPI calls that are not written down, so that the cause is not known."
         findings.append(Finding("calls", tuple(state.full), (), capital(text)))
@@ -442,6 +442,18 @@ def raised(state: State, program: Program) -> Iterable[Finding]:
         yield Finding("raised", tuple(sorted(ranks)), () if line is None else (line,), sentence)
 
 
+def root_only(state: State) -> Iterable[Finding]:
+    """Find, of ranks that ended by an exception about None, the last call whose result only another rank has."""
+    same: dict[tuple[str, int | None, int | None], list[int]] = {}
+    for error in state.raised.values():
+        calls = [call for call in state.calls if call.rank == error.rank and call.name in ("reduce", "gather")]
+        if "NoneType" in error.text and calls and calls[-1].root != error.rank:
+            same.setdefault((calls[-1].name, calls[-1].line, calls[-1].root), []).append(error.rank)
+    for (name, line, root), ranks in same.items():
+        text = f"`{name}` (line {line}) gives its result to rank {root} only; on {names(ranks)} it is None."
+        yield Finding("root only", tuple(sorted(ranks)), () if line is None else (line,), text)
+
+
 def one_line(kind: str, text: str) -> str:
     """Return the text of an exception on one line; of MPI's, what was wrong, without the functions inside MPI."""
     parts = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
@@ -453,7 +465,7 @@ def one_line(kind: str, text: str) -> str:
 
 def findings_of_failure(state: State, program: Program, code: int, said: str) -> list[Finding]:
     """Return why a program ended by itself before its end on all ranks. said: what mpiexec has printed."""
-    findings = [*raised(state, program), *mismatches(state)]
+    findings = [*raised(state, program), *root_only(state), *mismatches(state)]
     return findings if state.raised else [*findings, ended_by_signal(state, code, said, after=bool(findings))]
 
 
