@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from minitrpo.course.mpi.program import Program
 from minitrpo.course.mpi.record import Call, Message, State, fits
 
+# Collective calls in which only the root receives, or only the root sends
+ONE_RECEIVES, ONE_SENDS = ("Gather", "Gatherv", "Reduce"), ("Scatter", "Scatterv")
 # Collective calls to which all ranks come with buffers of one size
 SAME_SIZES = ("Bcast", "Gather", "Allgather", "Alltoall", "Reduce", "Allreduce", "Scan", "Exscan")
 
@@ -22,13 +24,15 @@ class Finding:
     kind: the cause; ranks, lines: those that the sentence names; text: the sentence. The kinds are
 
     - of a program that ends by itself: "syntax" (an error in its text), "raised" (an exception), "exit" (a process was
-      killed), "sizes" (buffers differ in size), "letters" (`Send` with `recv`, or `send` with `Recv`);
+      killed), "sizes" (buffers differ in size), "types" (in dtype), "letters" (`Send` with `recv`, or `send` with
+      `Recv`), "root only" (after an exception about None: the result of a call that only its root has);
     - of a program that had to be ended: "self" (a rank waits for itself), "tag", "source", "communicator" (there is a
       message, but another than the rank waits for), "finished" (the other rank has ended), "skipped" (not all ranks
       make a collective call), "collectives" (they make different ones), "roots" (with different roots), "cycle" (each
       waits for the next), "no sender" (a message of any rank would do), "computing" (a rank is in no MPI call),
       "calls" (too many to be written down), "time" (nothing of all this); "where" says where a rank is;
-    - of a program that has ended all the same: "unreceived", "collectives", "roots", "sizes", "letters",
+    - of either: "unwaited" (a receive was begun, and the rank has ended without waiting for it);
+    - of a program that has ended all the same: "unreceived", "collectives", "roots", "sizes", "types", "letters",
       "value" (a variable could not be handed over).
     """
 
@@ -48,7 +52,7 @@ def wanted_ranks(state: State, call: Call) -> set[int]:
     if not call.collective:
         return partners(state, call)
     there = state.arrived_at(call.comm or "", call.order or 0).values()
-    same = {other.rank for other in there if (other.name, other.root) == (call.name, call.root)}
+    same = {other.rank for other in there if (other.operation, other.root) == (call.operation, call.root)}
     return set(state.members[call.comm or ""]) - same
 
 
@@ -200,7 +204,7 @@ def explain(state: State, program: Program, places: dict[int, int]) -> list[Find
         places: the line in which each rank is, of those that answered.
 
     """
-    findings = list(raised(state, program))
+    findings = [*raised(state, program), *root_only(state)]
     if state.full:
         text = f"{names(state.full)} made MPI calls that are not written down, so that the cause is not known."
         findings.append(Finding("calls", tuple(state.full), (), capital(text)))
@@ -208,9 +212,10 @@ def explain(state: State, program: Program, places: dict[int, int]) -> list[Find
         findings += [*selves(state), *collectives(state), *near_misses(state), *ended(state), *cycles(state)]
     findings += computing(state, program, places)
     if not state.full:
-        findings += [*no_sender(state), *skipped(state)]
+        findings += [*no_sender(state), *skipped(state), *unwaited(state)]
     if not findings:
-        findings.append(Finding("time", (), (), "It is not known for what the ranks wait; perhaps they still work."))
+        perhaps = "" if state.finished else "; perhaps they still work"
+        findings.append(Finding("time", (), (), f"It is not known for what the ranks wait{perhaps}."))
     return [*findings, *where(state, program, places)]
 
 
@@ -226,10 +231,11 @@ def computing(state: State, program: Program, places: dict[int, int]) -> Iterabl
 
 def selves(state: State) -> Iterable[Finding]:
     """Find ranks that wait for themselves."""
-    for call in state.now.values():
+    for _, call in sorted(state.now.items()):
         if wanted_ranks(state, call) == {call.rank}:
             text = f"Rank {call.rank} waits for itself in line {call.line}: "
-            text += "it cannot make the other call as long as it waits."
+            other = "a send" if call.receives or call.probe else "a receive"
+            text += f"it never comes to {other} while it waits in `{call.name}`."
             yield Finding("self", (call.rank,), lines(call), text)
 
 
@@ -246,23 +252,36 @@ def collectives(state: State) -> Iterable[Finding]:
     """Find the first turn at which ranks made different collective calls, or named different roots."""
     for there in turns(state):
         one = there[min(there)]
-        other = next((there[rank] for rank in sorted(there) if there[rank].name != one.name), None)
+        other = next((there[rank] for rank in sorted(there) if there[rank].operation != one.operation), None)
         if other is not None:
-            text = f"Rank {one.rank} is in `{one.text}` (line {one.line}) where rank {other.rank} is in `{other.text}` "
-            text += f"(line {other.line}): all ranks must make the same collective calls in the same order."
+            text = f"The {ordinal(one.order or 0)} collective call of {communicator(one)} is `{one.text}` (line "
+            text += f"{one.line}) on rank {one.rank}, `{other.text}` (line {other.line}) on rank {other.rank}: "
+            text += "all ranks must make the same collective calls in the same order."
             yield Finding("collectives", (one.rank, other.rank), lines(one, other), text)
             return
         other = next((there[rank] for rank in sorted(there) if there[rank].root != one.root), None)
         if other is not None:
             text = f"For rank {one.rank} the root of {one.name} is rank {one.root} (line {one.line}), for rank "
-            text += f"{other.rank} it is rank {other.root} (line {other.line}): all ranks must name the same root."
+            text += f"{other.rank} it is rank {other.root} (line {other.line}): all ranks must name the same root, "
+            text += "and make their collective calls in the same order."
             yield Finding("roots", (one.rank, other.rank), lines(one, other), text)
             return
 
 
+def ordinal(number: int) -> str:
+    """Return "1st", "2nd", "3rd", "4th"."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def communicator(call: Call) -> str:
+    """Return what to call the communicator of a call: others than COMM_WORLD have no name in the program."""
+    return "COMM_WORLD" if call.comm == "COMM_WORLD" else "a communicator"
+
+
 def receives_that_wait(state: State) -> list[Call]:
     """Return the receives and probes whose message was not sent, also those behind a request that a rank waits for."""
-    calls = [one for call in state.now.values() for one in (call, *unfinished(state, call))]
+    calls = [one for _, call in sorted(state.now.items()) for one in (call, *unfinished(state, call))]
     return [call for call in calls if (call.receives or call.probe) and (call.rank, call.number) not in state.matches]
 
 
@@ -297,7 +316,7 @@ def near_miss(message: Message, call: Call) -> Finding:
 
 def ended(state: State) -> Iterable[Finding]:
     """Find calls that wait for a message from or to a rank that has come to its end."""
-    for call in state.now.values():
+    for _, call in sorted(state.now.items()):
         wanted = wanted_ranks(state, call)
         if call.collective or not wanted or not wanted <= state.finished.keys() or missed(state, call):
             continue
@@ -315,11 +334,11 @@ def skipped(state: State) -> Iterable[Finding]:
         lost = missing & (state.finished.keys() | state.now.keys())
         if (
             not lost
-            or len({call.name for call in there.values()}) > 1
+            or len({call.operation for call in there.values()}) > 1
             or not any(call.waits for call in there.values())
         ):
             continue
-        text = capital(f"{names(there)} {'are' if len(there) > 1 else 'is'} in `{one.text}` (line {one.line}), ")
+        text = capital(f"{names(there)} called `{one.text}` (line {one.line}), ")
         text += "which all ranks must make together"
         for rank in sorted(missing):
             text += f"; rank {rank} {instead(state, rank)}"
@@ -334,6 +353,28 @@ def instead(state: State, rank: int) -> str:
     if rank in state.now:
         return f"is in `{state.now[rank].text}` (line {state.now[rank].line}) instead"
     return "is in no MPI call"
+
+
+def unwaited(state: State) -> Iterable[Finding]:
+    """Find receives that a rank has begun and for which it has not waited until its end."""
+    cared_for = {(call.rank, number) for call in state.calls for number in call.requests or ()} | state.complete
+    begun = [call for call in state.calls if call.receives and call.name in ("irecv", "Irecv")]
+    seen = set()
+    for call in begun:
+        key = (call.rank, call.number)
+        if call.failed or call.source == -1 or key in cared_for or call.rank not in state.finished:
+            continue
+        if (call.rank, call.line) in seen:  # one sentence for all turns of a loop
+            continue
+        seen.add((call.rank, call.line))
+        text = f"Rank {call.rank} began `{call.name}` (line {call.line}), but never waited for its request: "
+        text += "what it receives may not have arrived"
+        partner = state.matches.get(key)
+        if partner is None or not partner.waits:
+            yield Finding("unwaited", (call.rank,), lines(call), f"{text}.")
+        else:
+            text += f", and `{partner.name}` of rank {partner.rank} (line {partner.line}) cannot finish."
+            yield Finding("unwaited", (call.rank, partner.rank), lines(call, partner), text)
 
 
 def cycles(state: State) -> Iterable[Finding]:
@@ -401,6 +442,18 @@ def raised(state: State, program: Program) -> Iterable[Finding]:
         yield Finding("raised", tuple(sorted(ranks)), () if line is None else (line,), sentence)
 
 
+def root_only(state: State) -> Iterable[Finding]:
+    """Find, of ranks that ended by an exception about None, the last call whose result only another rank has."""
+    same: dict[tuple[str, int | None, int | None], list[int]] = {}
+    for error in state.raised.values():
+        calls = [call for call in state.calls if call.rank == error.rank and call.name in ("reduce", "gather")]
+        if "NoneType" in error.text and calls and calls[-1].root != error.rank:
+            same.setdefault((calls[-1].name, calls[-1].line, calls[-1].root), []).append(error.rank)
+    for (name, line, root), ranks in same.items():
+        text = f"`{name}` (line {line}) gives its result to rank {root} only; on {names(ranks)} it is None."
+        yield Finding("root only", tuple(sorted(ranks)), () if line is None else (line,), text)
+
+
 def one_line(kind: str, text: str) -> str:
     """Return the text of an exception on one line; of MPI's, what was wrong, without the functions inside MPI."""
     parts = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
@@ -411,16 +464,26 @@ def one_line(kind: str, text: str) -> str:
 
 
 def findings_of_failure(state: State, program: Program, code: int, said: str) -> list[Finding]:
-    """Return why a program ended by itself with an exit code other than 0. said: what mpiexec has printed."""
-    findings = [*raised(state, program), *sizes(state), *unlike(state)]
-    if findings:
-        return findings
+    """Return why a program ended by itself before its end on all ranks. said: what mpiexec has printed."""
+    findings = [*raised(state, program), *root_only(state), *mismatches(state)]
+    return findings if state.raised else [*findings, ended_by_signal(state, code, said, after=bool(findings))]
+
+
+def mismatches(state: State) -> list[Finding]:
+    """Return where ranks made calls that do not fit together; after a different collective call none can fit."""
+    if state.full:
+        return []
+    return [*(list(collectives(state)) or list(sizes(state)) or types(state)), *unlike(state)]
+
+
+def ended_by_signal(state: State, code: int, said: str, after: bool) -> Finding:
+    """Return which rank was ended by a signal. said: what mpiexec has printed; after: calls did not fit before."""
     pid = re.search(r"PID (\d+) RUNNING", said)
     ranks = [rank for rank, number in state.pids.items() if pid is not None and number == int(pid[1])]
     if not ranks:
         gone = sorted(set(range(state.ranks)) - state.finished.keys())
-        return [Finding("exit", tuple(gone), (), f"mpiexec ended with exit code {code}. {last_line(said)}".strip())]
-    return [exit_of(state, ranks[0], said)]
+        return Finding("exit", tuple(gone), (), f"mpiexec ended with exit code {code}. {last_line(said)}".strip())
+    return exit_of(state, ranks[0], said, after)
 
 
 def sizes(state: State) -> Iterable[Finding]:
@@ -428,10 +491,38 @@ def sizes(state: State) -> Iterable[Finding]:
     for there in turns(state):
         one = there[min(there)]
         if one.name in SAME_SIZES and len({call.size for call in there.values()}) > 1:
-            numbers = ", ".join(f"rank {rank} {there[rank].size:,}" for rank in sorted(there) if there[rank].size)
+            calls = [there[rank] for rank in sorted(there)]
+            numbers = ", ".join(f"rank {call.rank} {amount(call.size, call.dtype)}" for call in calls if call.size)
             text = f"`{one.text}` (line {one.line}) takes equally many bytes of each rank; here: {numbers}."
             yield Finding("sizes", tuple(sorted(there)), lines(one), text)
             return
+
+
+def amount(number: int | None, dtype: tuple[str, int] | None) -> str:
+    """Return "8 numbers of float64 (64 bytes)", or only the bytes if there is no array."""
+    if dtype is None or not dtype[1]:
+        return f"{number or 0:,} bytes"
+    return f"{(number or 0) // dtype[1]:,} numbers of {dtype[0]} ({number or 0:,} bytes)"
+
+
+def types(state: State) -> Iterable[Finding]:
+    """Find the first collective call to which ranks came with arrays of different dtypes: MPI copies their bytes."""
+    for there in turns(state):
+        dtypes = {rank: dtype for rank in sorted(there) for dtype in dtypes_of(there[rank])}
+        if len(set(dtypes.values())) > 1:
+            one = there[min(there)]
+            numbers = ", ".join(f"rank {rank} {dtype}" for rank, dtype in dtypes.items())
+            text = f"`{one.text}` (line {one.line}) takes arrays of one dtype on all ranks; here: {numbers}."
+            yield Finding("types", tuple(dtypes), lines(one), text)
+            return
+
+
+def dtypes_of(call: Call) -> list[str]:
+    """Return the dtypes of the arrays that a collective call sends or receives, without those that it ignores."""
+    sends = call.name not in ONE_SENDS or call.rank == call.root
+    receives = call.name not in ONE_RECEIVES or call.rank == call.root
+    dtypes = [call.dtype] * sends + [call.room_dtype] * receives
+    return [dtype[0] for dtype in dtypes if dtype is not None]
 
 
 def unlike(state: State) -> Iterable[Finding]:
@@ -444,24 +535,31 @@ def unlike(state: State) -> Iterable[Finding]:
         pairs += [(message, call) for message in fitting[:1]]
     for message, call in pairs:
         ranks, places = (message.source, message.dest), lines(message.send, call)
-        text = (
-            f"Rank {message.source} sent by `{message.send.name}` (line {message.send.line}) what rank {message.dest} "
-        )
+        text = f"Rank {message.source} sent by `{message.send.name}` (line {message.send.line}) what "
         text += f"rank {message.dest} received by `{call.name}` (line {call.line})"
         if message.send.buffers != call.buffers and call.name not in ("mprobe", "Mprobe", "improbe", "Improbe"):
             kinds = "small letters are for any object, methods with a capital letter for buffers"
             yield Finding("letters", ranks, places, f"{text}: {kinds}.")
             return
         if call.buffers and call.room is not None and call.room < message.size:
-            yield Finding("sizes", ranks, places, f"{text}: {message.size:,} bytes, with room for {call.room:,}.")
+            sent, room = amount(message.size, message.send.dtype), amount(call.room, call.room_dtype)
+            yield Finding("sizes", ranks, places, f"{text}: {sent}, with room for {room}.")
+            return
+        if None not in (message.send.dtype, call.room_dtype) and message.send.dtype != call.room_dtype:
+            sent, room = amount(message.size, message.send.dtype), amount(call.room, call.room_dtype)
+            yield Finding("types", ranks, places, f"{text}: {sent}, into an array of {room}.")
             return
 
 
-def exit_of(state: State, rank: int, said: str) -> Finding:
-    """Return that a rank was ended by a signal."""
-    how = re.search(r"EXIT STRING: (.*?) \(", said)
-    text = f"rank {rank} was ended in the middle of its program ({how[1] if how else 'a signal'})"
+def exit_of(state: State, rank: int, said: str, after: bool) -> Finding:
+    """Return that a rank was ended by a signal, of MPI itself if its calls did not fit those of others before."""
+    exit_string = re.search(r"EXIT STRING: (.*?) \(", said)
+    how = exit_string[1] if exit_string else "a signal"
+    if how == "Killed":
+        how += ", by mpiexec because another rank failed or by the system, which perhaps had no memory left"
+    text = f"After that MPI itself failed: rank {rank} was ended" if after else f"Rank {rank} was ended"
     last = state.last.get(rank)
+    text += f" in the middle of its program ({how})"
     text += f"; its last MPI call was `{last.text}` in line {last.line}." if last else ", before its first MPI call."
     return Finding("exit", (rank,), lines(last), text)
 
@@ -475,9 +573,8 @@ def oddities(state: State) -> Iterable[Finding]:
     """Find what is wrong with a program that has ended all the same."""
     if not state.full:
         yield from unreceived(state)
-        yield from collectives(state)
-        yield from sizes(state)
-        yield from unlike(state)
+        yield from unwaited(state)
+        yield from mismatches(state)
 
 
 def unreceived(state: State) -> Iterable[Finding]:

@@ -32,6 +32,8 @@ class Call:
     root: int | None
     size: int | None  # bytes
     room: int | None  # bytes of the buffer of a call that receives
+    dtype: tuple[str, int] | None  # of the array that is sent: its name, and the bytes of one element
+    room_dtype: tuple[str, int] | None  # of the array that receives
     dest: int | None
     send_tag: int | None
     sends: bool
@@ -45,6 +47,11 @@ class Call:
     def collective(self) -> bool:
         """Return whether all ranks of the communicator make this call together."""
         return self.order is not None
+
+    @property
+    def operation(self) -> str:
+        """Return the name of a collective operation: barrier is the same as Barrier, as neither has any data."""
+        return "Barrier" if self.name == "barrier" else self.name
 
     @property
     def immediate(self) -> bool:
@@ -277,6 +284,8 @@ def call_of(key: tuple[int, int], entry: dict[str, Any], ended: dict[str, Any] |
         root=entry.get("root"),
         size=entry.get("pickled", size if size is not None else entry.get("size")),
         room=entry.get("room"),
+        dtype=pair_of(entry.get("dtype")),
+        room_dtype=pair_of(entry.get("room_dtype")),
         dest=dest,
         send_tag=send_tag,
         sends="send" in entry,
@@ -286,3 +295,8 @@ def call_of(key: tuple[int, int], entry: dict[str, Any], ended: dict[str, Any] |
         requests=tuple(entry["requests"]) if "requests" in entry else None,
         got=tuple(tuple(got) for got in (ended or {}).get("got", ())),
     )
+
+
+def pair_of(dtype: list[Any] | None) -> tuple[str, int] | None:
+    """Return (name, bytes of one element) of a dtype, as JSON has lists only."""
+    return None if dtype is None else (dtype[0], dtype[1])

@@ -176,6 +176,15 @@ def nbytes(buffer: Any) -> int | None:
         return getattr(buffer, "nbytes", None)
 
 
+def dtype_of(buffer: Any) -> tuple[str, int] | None:
+    """Return the name of an array's dtype and the bytes of one element; None of what is no array.
+
+    A list such as [array, MPI.DOUBLE] names a type of its own, which need not be that of the array.
+    """
+    dtype = getattr(buffer, "dtype", None)
+    return None if dtype is None else (str(dtype), int(dtype.itemsize))
+
+
 def world_rank(comm: Any, peer: Any) -> int | None:
     """Return a rank of a communicator as a rank of COMM_WORLD, None for any rank; -1 is no process at all."""
     if peer == MPI.ANY_SOURCE:
@@ -258,9 +267,11 @@ def point_to_point(base: type, name: str) -> Callable[..., Any]:
         entries: dict[str, Any] = {"comm": known(self)[0]}
         if sends and "dest" in a:
             entries["send"] = sent(self, a)
+            entries["dtype"] = dtype_of(a.get("sendbuf", a.get("buf")))
         if receives:
             entries["recv"] = wanted(self, a)
-            entries["room"] = nbytes(a.get("recvbuf", a.get("buf"))) if name[0].isupper() else None
+            room = a.get("recvbuf", a.get("buf")) if name[0].isupper() else None
+            entries |= {"room": nbytes(room), "room_dtype": dtype_of(room)}
         status = None
         if has_status:
             status = a["status"] = a["status"] or MPI.Status()
@@ -289,7 +300,8 @@ def collective(base: type, name: str) -> Callable[..., Any]:
             buffer = a.get("recvbuf")
         comm, self.collectives = known(self)[0], self.collectives + 1
         root = world_rank(self, a["root"]) if "root" in a else None
-        number = recorder.begin(name, comm=comm, order=self.collectives, root=root, size=nbytes(buffer))
+        types = {"dtype": dtype_of(buffer), "room_dtype": dtype_of(a.get("recvbuf"))}
+        number = recorder.begin(name, comm=comm, order=self.collectives, root=root, size=nbytes(buffer), **types)
         try:
             value = original(self, *args, **kwargs)
         except BaseException:
@@ -352,6 +364,13 @@ def wait(name: str) -> Callable[..., Any]:
         return value
 
     return method
+
+
+def cancel(self: Any) -> None:
+    """Cancel a request, and write down by which call it was made: the program need not wait for it."""
+    number = recorder.begin("Cancel", requests=numbers_of([self]))
+    Request.Cancel(self)
+    recorder.done(number, [])
 
 
 def test(name: str) -> Callable[..., Any]:
@@ -519,6 +538,7 @@ RecordedRequest: Any = type(
     (MPI.Request,),
     {name: wait(name) for name in ("wait", "Wait")}
     | {name: test(name) for name in ("test", "Test")}
+    | {"Cancel": cancel, "cancel": cancel}
     | {name: classmethod(wait_for_many(name)) for name in METHODS["many requests"]}
     | {name: classmethod(tests_of_many(name)) for name in METHODS["tests of many"]},
 )
@@ -613,7 +633,8 @@ def main(folder: Path) -> None:
         faulthandler.register(signal.SIGUSR1, where, all_threads=True)
     sys.argv, sys.path[0] = [job["program"]], os.getcwd()
     sys.stdout, sys.stderr = Printed(recorder, "stdout", 1), Printed(recorder, "stderr", 2)
-    MPI.COMM_WORLD.Barrier()  # Python starts at different times; the program begins on all ranks together
+    everybody = MPI.COMM_WORLD.Dup()  # apart from all calls of the program, also from those that it leaves undone
+    everybody.Barrier()  # Python starts at different times; the program begins on all ranks together
     if job["record"]:
         install()
     else:
@@ -630,6 +651,9 @@ def main(folder: Path) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     recorder.write("end")
+    if not MPI.Is_finalized():
+        # MPI_Finalize fails if a message was not received, and mpiexec then kills ranks: not before all have ended.
+        everybody.Barrier()
 
 
 if __name__ == "__main__":

@@ -161,9 +161,21 @@ class Job:
         self.print_new()
         code = process.returncode
         if findings is None:
-            said = spoken.read_text(errors="replace")[-20_000:]
-            findings = [] if code == 0 else findings_of_failure(self.record.state(), self.program, code, said)
-        return self.result(code, findings)
+            findings = [] if self.all_at_end() else self.failure(code, spoken)
+        return self.result(code or 1, findings)
+
+    def all_at_end(self) -> bool:
+        """Return whether all ranks came to the end of the program.
+
+        What comes after it says nothing about the program: with a message that no rank has received, MPI_Finalize
+        fails on one rank, and mpiexec may kill the others or not.
+        """
+        return len(self.record.finished) == self.ranks
+
+    def failure(self, code: int, spoken: Path) -> list[Finding]:
+        """Return why the processes have ended although not all ranks came to the end of the program."""
+        said = spoken.read_text(errors="replace")[-20_000:]
+        return findings_of_failure(self.record.state(), self.program, code, said)
 
     def watch(self, process: "subprocess.Popen[bytes]", timeout: float) -> list[Finding] | None:
         """Return None when the processes have ended by themselves, and why they must be ended if they do not."""
@@ -173,7 +185,7 @@ class Job:
                 return None
             self.print_new()
             now = time.monotonic()
-            if len(self.record.finished) == self.ranks:
+            if self.all_at_end():
                 if now - max(self.record.finished.values()) > ENDING_S:
                     return []
                 continue
