@@ -14,7 +14,7 @@ from sphinx.search.en import SearchEnglish
 project = "minitrpo"
 author = "the authors of minitrpo"
 copyright = "the authors of minitrpo; code: MIT licence, text and figures: CC BY 4.0"  # noqa: A001
-extensions = ["myst_nb", "reference", "sphinx_revealjs"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference", "sphinx_revealjs"]
 extensions += ["sphinx-mathjax-offline"]  # formulas without a network
 exclude_patterns = ["notebooks"]  # to be downloaded, no pages
 html_theme = "sphinx_book_theme"

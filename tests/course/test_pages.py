@@ -31,6 +31,8 @@ COMMAND = re.compile(
 @pytest.mark.mpi
 def test_the_commands_of_pages_work(tmp_path):
     shutil.copy(ROOT / "minitrpo/course/reinforce.py", tmp_path / "mine.py")
+    (tmp_path / "my").mkdir()
+    shutil.copy(ROOT / "notebooks/solutions/03_conjugate_gradient.ipynb", tmp_path / "my")
     train(tmp_path / "runs/Reacher-v5-seed0-01", "--env", "Reacher-v5", "--total-steps", 2100)
     blocks = [block for page in PAGES if page.name != "python.md" for block in blocks_of(page, "sh")]
     found, failed, ranks = set(COMMAND.findall("\n".join(blocks).replace("\\\n", " "))), [], 2

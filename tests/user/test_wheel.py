@@ -44,7 +44,7 @@ def installed(folder):
     source.mkdir()
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    for name in ("minitrpo", "notebooks"):
+    for name in ("minitrpo", "notebooks", "mpi_scripts/first_steps"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "solutions"))
     call(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, source)
     shutil.rmtree(source)
