@@ -57,11 +57,12 @@ def frames(notebook: Path, folder: Path) -> str:
 
 
 def positions(slider: Any) -> Any:
-    """Return at most MOST of a slider's positions, evenly spaced, both ends among them."""
+    """Return at most MOST of a slider's positions, as evenly spaced as its step allows, both ends among them."""
     count = round((slider.max - slider.min) / slider.step) + 1
-    return np.linspace(
-        slider.min, slider.max, next(n for n in range(min(MOST, count), 1, -1) if (count - 1) % (n - 1) == 0)
-    )
+    even = next(n for n in range(min(MOST, count), 1, -1) if (count - 1) % (n - 1) == 0)
+    if even > MOST // 2 or even == count:
+        return np.linspace(slider.min, slider.max, even)
+    return slider.min + slider.step * np.round(np.linspace(0, count - 1, MOST))
 
 
 def reached(source: Path, function: str) -> tuple[Any, str, Any]:
