@@ -126,7 +126,10 @@ def _clear(claimed: Path) -> None:
     null, until = os.open(os.devnull, os.O_RDWR), time.monotonic() + LINGER
     for stream in (0, 2):  # the launcher waits for whoever holds what it gave the rank
         os.dup2(null, stream)
-    while claimed.name.endswith(f"-{LAUNCHER}-{state_of(LAUNCHER)[2]}") and time.monotonic() < until:
+    while time.monotonic() < until:
+        state, _, beginning = state_of(LAUNCHER)
+        if state == "Z" or not claimed.name.endswith(f"-{LAUNCHER}-{beginning}"):  # Z: it ended and nobody has asked
+            break  # for its exit code yet, which in a container may never happen
         time.sleep(0.1)
     claimed.unlink(missing_ok=True)
 
