@@ -53,6 +53,8 @@ def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
     settings: Any = getattr(algorithm, "Settings", None)
     if not (inspect.isclass(settings) and is_dataclass(settings)):
         yield "has no dataclass called Settings; write `Settings = Settings` inside the class"
+    if hasattr(settings, "idle"):
+        yield "has Settings.idle(); since 1.0 an option says itself when it has an effect: option(..., only={...})"
     for f in fields(settings):
         if "choices" not in f.metadata or type(f.default) not in (int, float, str):
             yield f"has Settings.{f.name}, which is not made by option(default, text), default an int, float or str"

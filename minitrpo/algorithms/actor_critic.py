@@ -141,7 +141,9 @@ class ActorCriticSettings(AnnealingSettings):
         1.0, "factor on rewards before learning; V has the same scale", "chainerrl; rl-zoo: 1 / a running deviation",
         above=0, most=1e9,
     )  # fmt: skip
-    entropy_weight: float = option(0.01, "weight of the entropy, per nat", "Mnih et al. 2016", least=0, most=1e3)
+    entropy_weight: float = option(
+        0.01, "weight of the entropy, per nat", "Mnih et al. 2016", least=0, most=1e3, finding="exploration"
+    )
     value_weight: float = option(
         0.5, "weight of half of the value function's squared error", "baselines: 0.5 of the whole", above=0, most=1e3
     )

@@ -117,10 +117,14 @@ class AnnealingSettings:
     anneal: str = option(
         "none", "what falls linearly to 0 over the run", "Mnih et al. 2016: step-size", ("step-size", "none")
     )
-    anneal_steps: int = option(0, "length of the schedule in environment steps; 0: --total-steps", least=0, most=10**15)
-
-    def idle(self) -> dict[str, str]:
-        return {"anneal_steps": "--anneal none"} if self.anneal == "none" else {}
+    anneal_steps: int = option(
+        0,
+        "length of the schedule in environment steps; 0: --total-steps",
+        least=0,
+        most=10**15,
+        only={"anneal": ("step-size", "clip", "both")},
+        finding="",
+    )
 
     def step_size_in(self, context: Context) -> Callable[[int], float]:
         """Return the step size as a function of the environment steps taken."""
@@ -151,9 +155,10 @@ class Member(ABC):
     """What both kinds of algorithms have."""
 
     loop: ClassVar[str]  # the module of `training` that plays it
-    # A dataclass of `option`s. Its method check(), if it has one, raises BadInput if values contradict each other;
-    # idle() returns the settings that have no effect: {name: reason}
+    # A dataclass of `option`s. Its method check(), if it has one, raises BadInput if values contradict each other
     Settings: ClassVar[Any]
+    # The settings of every run that it does not heed: {name: why, in words that follow "has no effect"}
+    ignores: ClassVar[dict[str, str]] = {}
     columns: ClassVar[tuple[str, ...]]  # what it adds to metrics.csv
     chart: ClassVar[tuple[str, ...] | None] = None  # one or two columns to draw; None: the first
     chart_label: ClassVar[str] = ""  # their unit

@@ -48,9 +48,11 @@ class AsynchronousSettings:
     )
     servers: int = option(
         1, "with --transport server: ranks 0 to K - 1 keep a share of the parameters each", "Nair et al. 2015", least=1,
-        most=1024,
+        most=1024, only={"transport": ("auto", "server")},
     )  # fmt: skip
-    workers: int = option(2, "with --transport events: number of simulated workers", least=1, most=1024)
+    workers: int = option(
+        2, "with --transport events: number of simulated workers", least=1, most=1024, only={"transport": "events"}
+    )
     envs_per_worker: int = option(1, "environments of each worker", "Mnih et al. 2016: 1", least=1, most=64)
     t_max: int = option(5, "steps in each environment for one gradient", "Mnih et al. 2016: 5", least=1, most=1_000_000)
     max_staleness: int = option(
@@ -65,7 +67,7 @@ class AsynchronousSettings:
     )
     delay_jitter: float = option(
         0.1, "with --transport events: a gradient takes 1 + jitter * Exp(1); 0: all workers are equal", least=0,
-        most=1e6,
+        most=1e6, only={"transport": "events"},
     )  # fmt: skip
 
 

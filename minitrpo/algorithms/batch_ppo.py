@@ -133,8 +133,10 @@ class BatchPPOSettings(AnnealingSettings):
     clip: float = option(0.2, "clip range of the probability ratio around 1", SCRIPT, above=0, most=10)
     epochs: int = option(10, "epochs over the steps of an update, for policy and value function", SCRIPT, least=1)
     minibatch: int = option(64, "steps per minibatch", SCRIPT, least=1)
-    critic_step_size: float = option(1e-3, "Adam's step size for the value function", above=0, most=1)
-    entropy: float = option(0.0, "weight of the entropy in the objective, per nat", SCRIPT, least=0, most=1e3)
+    critic_step_size: float = option(1e-3, "Adam's step size for the value function", above=0, most=1, finding="critic")
+    entropy: float = option(
+        0.0, "weight of the entropy in the objective, per nat", SCRIPT, least=0, most=1e3, finding="exploration"
+    )
     max_gradient_norm: float = option(
         0.5, "largest norm of a minibatch's gradient", "baselines, stable-baselines3", above=0, most=1e6
     )

@@ -1,14 +1,18 @@
-"""Settings that explain and check themselves: a dataclass field with its meaning, its source and its limits."""
+"""Settings that explain and check themselves: a dataclass field with its meaning, source and limits."""
 
 import difflib
 import math
 import operator
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, fields
 from typing import Any, cast
 
 from minitrpo.errors import BadInput
 
+REASONS = {  # why a setting has no effect, where not another setting is the reason
+    "loop": "with an asynchronous algorithm",
+    "actions": "in an environment whose actions are discrete",
+}
 KINDS = {int: "an integer", float: "a number", str: "a text"}
 LIMITS = {"above": operator.gt, "at least": operator.ge, "at most": operator.le}
 
@@ -22,24 +26,43 @@ def option(
     above: float | None = None,
     least: float | None = None,
     most: float | None = None,
+    only: Mapping[str, Any] | None = None,
+    finding: str = "setting",
 ) -> Any:
     """Return a dataclass field for one setting: an int, float or str, by the type of its default.
 
-    text, source: what --help says of it. choices: the only texts allowed. Limits: value > above, >= least, <= most.
+    Args:
+        default: the value of a run that does not name the setting.
+        text: what `--help` says of it.
+        source: the paper or program that the default is from, for `--help`.
+        choices: the only texts that are allowed.
+        above: the value must be larger than this.
+        least: the value must be at least this.
+        most: the value must be at most this.
+        only: when the setting has an effect: {other setting: the value, or the tuple of values, that it must have;
+            True: any but 0 and the empty text}. Beside settings it may name "loop" ("synchronous", "asynchronous") and
+            "actions" ("Box", "Discrete"). A run in which it has no effect says so.
+        finding: how `explain` reports a value far from the default: a name in reports/findings.toml; "" if every
+            value within the limits may be right.
+
+    Returns:
+        A field of a dataclass.
+
     """
     limits = {"above": above, "at least": least, "at most": most}
-    return field(default=default, metadata={"help": text, "source": source, "choices": choices, **limits})
+    described = {"help": text, "source": source, "choices": choices, "only": only or {}, "finding": finding}
+    return field(default=default, metadata=described | limits)
 
 
 # Settings of several algorithms; each says where its default is from
 def discount_option(source: str = "") -> Any:
     """Return the setting of gamma."""
-    return option(0.99, "discount per step (gamma)", source, above=0, most=1)
+    return option(0.99, "discount per step (gamma)", source, above=0, most=1, finding="")  # it has a search of its own
 
 
 def step_size_option(default: float = 1e-3, text: str = "the optimiser's step size", source: str = "") -> Any:
     """Return the setting of an optimiser's step size."""
-    return option(default, text, source, above=0, most=1e3)
+    return option(default, text, source, above=0, most=1e3, finding="step_size")
 
 
 def flag(name: str) -> str:
@@ -71,6 +94,30 @@ def meant(name: str, known: Collection[str]) -> str:
     near = [ours for ours, theirs in ELSEWHERE.items() if ours in known and name in theirs.split()]
     near = near or difflib.get_close_matches(name, known, 1, 0.75)  # vf_iters is no filter (0.71)
     return f"; did you mean {flag(near[0])}?" if near else ""
+
+
+def without_effect(settings: Iterable[Any], facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the settings that change nothing in a run, because of others.
+
+    Args:
+        settings: classes of settings, whose fields are made by `option`.
+        facts: all settings of the run by name, and what else `only` may name, as far as it is known.
+
+    Returns:
+        {name of a setting: why, in words that follow "has no effect"}.
+
+    """
+    reasons = {}
+    for f in (f for kind in settings for f in fields(kind)):
+        for other, wanted in f.metadata["only"].items():
+            if other not in facts:
+                continue
+            value, values = facts[other], wanted if isinstance(wanted, tuple) else (wanted,)
+            if bool(value) if wanted is True else value in values:
+                continue
+            because = f"with {flag(other)} {value}" if value else f"without {flag(other)}"
+            reasons[f.name] = REASONS.get(other, because)
+    return reasons
 
 
 def whole(value: Any) -> int:

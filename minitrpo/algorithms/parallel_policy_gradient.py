@@ -90,21 +90,23 @@ class PolicyGradientSettings:
     )
     discount: float = discount_option("Duan et al. 2016")
     gae_lambda: float = option(
-        0.97, "lambda of the advantages, with a critic; 1 is Monte-Carlo", "Schulman et al. 2016", least=0, most=1
-    )
+        0.97, "lambda of the advantages, with a critic; 1 is Monte-Carlo", "Schulman et al. 2016", least=0, most=1,
+        only={"critic": ("linear", "mlp")},
+    )  # fmt: skip
     optimiser: str = option("adam", "optimiser", "", tuple(OPTIMISERS))
     step_size: float = step_size_option(0.01, "the optimiser's step size for the policy")
     critic_epochs: int = option(
-        10, "passes over the batch per fit of the mlp critic", "rl-zoo and others: 5 to 20", least=1
-    )
+        10, "passes over the batch per fit of the mlp critic", "rl-zoo and others: 5 to 20", least=1,
+        only={"critic": "mlp"}, finding="critic",
+    )  # fmt: skip
     critic_minibatch: int = option(
-        256, "steps per minibatch of the mlp critic, a multiple of 4 or the next one", "rl-zoo: 128", least=1
-    )
-    critic_step_size: float = option(2e-3, "Adam's step size for the mlp critic", "rl-zoo: 1e-3", above=0, most=1)
-
-    def idle(self) -> dict[str, str]:
-        of_mlp = () if self.critic == "mlp" else ("critic_epochs", "critic_minibatch", "critic_step_size")
-        return dict.fromkeys(of_mlp + (("gae_lambda",) if self.critic == "none" else ()), f"--critic {self.critic}")
+        256, "steps per minibatch of the mlp critic, a multiple of 4 or the next one", "rl-zoo: 128", least=1,
+        only={"critic": "mlp"},
+    )  # fmt: skip
+    critic_step_size: float = option(
+        2e-3, "Adam's step size for the mlp critic", "rl-zoo: 1e-3", above=0, most=1, only={"critic": "mlp"},
+        finding="critic",
+    )  # fmt: skip
 
 
 class PolicyGradient(Algorithm):

@@ -37,16 +37,25 @@ from minitrpo.trpo import Batch, Report
 
 RULE = AdaptiveConfig()
 MODES = ("none", "steps", "kl", "both", "noise")
+# With which --adapt a setting of the rule has an effect
+BY_MARGIN, OF_STEPS, OF_KL = {"adapt": ("steps", "kl", "both")}, {"adapt": ("steps", "both")}, {"adapt": ("kl", "both")}
 
 
 @dataclass(frozen=True)
 class TRPOSettings:
     """Settings of TRPO."""
 
-    max_kl: float = option(0.01, "largest mean KL(old||new) of an update, in nats", "TRPO paper", above=0, most=1e3)
+    max_kl: float = option(
+        0.01, "largest mean KL(old||new) of an update, in nats", "TRPO paper", above=0, most=1e3, finding="max_kl"
+    )
     adapt: str = option("none", "what adapts during the run; noise: both, by the noise of a step", "Frans 2016", MODES)
     margin: float = option(
-        RULE.margin, "smallest improvement that counts, as a fraction of |return|", "Frans 2016", least=0
+        RULE.margin,
+        "smallest improvement that counts, as a fraction of |return|",
+        "Frans 2016",
+        least=0,
+        only=BY_MARGIN,
+        finding="",
     )
     discount: float = discount_option("Duan et al. 2016; Swimmer needs 0.9999")
     gae_lambda: float = option(
@@ -55,11 +64,30 @@ class TRPOSettings:
     critic: str = option(
         "mlp", "value function: perceptron, or ridge regression on simple features", "", ("mlp", "linear")
     )
-    critic_epochs: int = option(10, "passes over the batch per critic fit", "rl-zoo and others: 5 to 20", least=1)
-    critic_minibatch: int = option(
-        256, "steps per critic minibatch, 4 (8 from 1,024 on, ...) equal parts", "rl-zoo: 128", least=1
+    critic_epochs: int = option(
+        10,
+        "passes over the batch per critic fit",
+        "rl-zoo and others: 5 to 20",
+        least=1,
+        only={"critic": "mlp"},
+        finding="critic",
     )
-    critic_step_size: float = option(2e-3, "Adam's step size for the critic", "rl-zoo: 1e-3", above=0, most=1)
+    critic_minibatch: int = option(
+        256,
+        "steps per critic minibatch, 4 (8 from 1,024 on, ...) equal parts",
+        "rl-zoo: 128",
+        least=1,
+        only={"critic": "mlp"},
+    )
+    critic_step_size: float = option(
+        2e-3,
+        "Adam's step size for the critic",
+        "rl-zoo: 1e-3",
+        above=0,
+        most=1,
+        only={"critic": "mlp"},
+        finding="critic",
+    )
     cg_iterations: int = option(10, "conjugate-gradient iterations", "TRPO paper", least=1)
     cg_damping: float = option(
         0.1, "added to the Fisher matrix's diagonal", "modular_rl battery, baselines", least=0, most=1e6
@@ -76,33 +104,42 @@ class TRPOSettings:
     core: str = option(
         "", "take the functions of the update from FOLDER/core.py, your own from the lectures; see minitrpo core"
     )
-    adapt_window: int = option(RULE.window, "updates per decision", "Frans 2016", least=1)
-    adapt_steps_by: int = option(RULE.steps_by, "change of steps/update per decision", "Frans 2016: 300", least=1)
-    adapt_kl_by: float = option(RULE.kl_by, "change of max-KL per decision", "Frans 2016: 0.0005", above=0)
+    adapt_window: int = option(RULE.window, "updates per decision", "Frans 2016", least=1, only=BY_MARGIN, finding="")
+    adapt_steps_by: int = option(
+        RULE.steps_by, "change of steps/update per decision", "Frans 2016: 300", least=1, only=OF_STEPS, finding=""
+    )
+    adapt_kl_by: float = option(
+        RULE.kl_by, "change of max-KL per decision", "Frans 2016: 0.0005", above=0, only=OF_KL, finding=""
+    )
     adapt_min_steps: int = option(
-        RULE.steps_limits[0], "adapted steps/update: smallest", "Frans 2016", least=1, most=10**9
+        RULE.steps_limits[0],
+        "adapted steps/update: smallest",
+        "Frans 2016",
+        least=1,
+        most=10**9,
+        only=OF_STEPS,
+        finding="",
     )
     adapt_max_steps: int = option(
-        RULE.steps_limits[1], "adapted steps/update: largest", "Frans 2016", least=1, most=10**9
+        RULE.steps_limits[1],
+        "adapted steps/update: largest",
+        "Frans 2016",
+        least=1,
+        most=10**9,
+        only=OF_STEPS,
+        finding="",
     )
-    adapt_min_kl: float = option(RULE.kl_limits[0], "adapted max-KL: smallest", "Frans 2016: 0.001", above=0)
-    adapt_max_kl: float = option(RULE.kl_limits[1], "adapted max-KL: largest", "Frans 2016: 0.01, from 0.001", above=0)
+    adapt_min_kl: float = option(
+        RULE.kl_limits[0], "adapted max-KL: smallest", "Frans 2016: 0.001", above=0, only=OF_KL, finding=""
+    )
+    adapt_max_kl: float = option(
+        RULE.kl_limits[1], "adapted max-KL: largest", "Frans 2016: 0.01, from 0.001", above=0, only=OF_KL, finding=""
+    )
 
     def check(self) -> None:
         for low, high in (("adapt_min_steps", "adapt_max_steps"), ("adapt_min_kl", "adapt_max_kl")):
             if getattr(self, low) > getattr(self, high):
                 raise BadInput(f"{flag(low)} {getattr(self, low)} is above {flag(high)} {getattr(self, high)}")
-
-    def idle(self) -> dict[str, str]:
-        of_rule = {
-            "adapt_window": ("steps", "kl", "both"),
-            "margin": ("steps", "kl", "both"),
-            **dict.fromkeys(("adapt_steps_by", "adapt_min_steps", "adapt_max_steps"), ("steps", "both")),
-            **dict.fromkeys(("adapt_kl_by", "adapt_min_kl", "adapt_max_kl"), ("kl", "both")),
-        }
-        of_mlp = ("critic_epochs", "critic_minibatch", "critic_step_size") if self.critic == "linear" else ()
-        idle = {name: f"--adapt {self.adapt}" for name, modes in of_rule.items() if self.adapt not in modes}
-        return idle | dict.fromkeys(of_mlp, "--critic linear")
 
     @property
     def rule(self) -> AdaptiveConfig:

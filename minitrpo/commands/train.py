@@ -34,10 +34,6 @@ from minitrpo.supervision.signals import asked_to_stop, heed_terminations
 from minitrpo.supervision.watchdog import guarded
 from minitrpo.training.context import RunContext, check_arrays, check_settings, counted, make_algorithm, working_size
 
-# What only the loop with a barrier heeds
-SYNCHRONOUS = ["requests", "pool", "envs_per_rank", "num_envs", "learner", "record_every", "first_states"]
-SYNCHRONOUS += ["renew_first_states"]
-
 
 @command("train")
 def main(name: str, words: list[str]) -> int:
@@ -119,7 +115,9 @@ def prepare(job: Job, comm: Comm) -> RunContext:
 
     def settle(found: tuple[EnvironmentSpec, list[str]]) -> tuple[RunFolder, list[str]]:
         spec, notes = found
-        notes = [*begun.notes, *without_effect(job, spec, comm.size), *notes]
+        reasons = job.choice.without_effect(actions=spec.kind)
+        idle = [f"note: {flag(name)} has no effect {why}" for name, why in reasons.items() if name in job.given]
+        notes = [*begun.notes, *idle, *notes]
         copies = min(2, job.choice.copies(comm.size) + bool(job.choice.common.eval_every))
         well = is_batched(spec, job.choice.common.physics) or repeats(spec, copies=copies)
         notes += [] if well else [RESTLESS.format(spec.id)]
@@ -201,24 +199,6 @@ def suited(
     if begun.checkpoint:
         check_arrays(begun.checkpoint, algorithm, spec, choice)
     return spec, choice.loop.check(choice, comm.size, working, one_machine)
-
-
-def without_effect(job: Job, spec: EnvironmentSpec, ranks: int) -> list[str]:
-    """Return a note for every given setting that has no effect in this run."""
-    s, own = job.choice.common, job.choice.own
-    idle = dict.fromkeys(("pool", "envs_per_rank") if s.segments else ("num_envs",), f"--requests {s.requests}")
-    idle |= {} if s.first_states else {"renew_first_states": "--first-states 0"}
-    if job.choice.asynchronous:
-        idle |= dict.fromkeys(SYNCHRONOUS, f"--algorithm {s.algorithm}, which is asynchronous")
-        if own.transport != "events":
-            idle |= dict.fromkeys(("workers", "delay_jitter"), f"--transport {own.transport}")
-        if ranks == 1 or own.transport not in ("auto", "server"):
-            idle["servers"] = "one rank" if own.transport in ("auto", "server") else f"--transport {own.transport}"
-    idle |= {} if s.eval_every else {"eval_episodes": "--eval-every 0"}
-    idle |= {} if s.filter == "running" else {"filter_clip": f"--filter {s.filter}"}
-    idle |= {"initial_log_std": f"{spec.id}, whose actions are discrete"} if spec.discrete else {}
-    idle |= own.idle() if hasattr(own, "idle") else {}
-    return [f"note: {flag(name)} has no effect with {reason}" for name, reason in idle.items() if name in job.given]
 
 
 def changed_core(folder: RunFolder | None, core: dict[str, Any]) -> list[str]:

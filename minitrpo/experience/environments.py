@@ -40,6 +40,11 @@ class EnvironmentSpec:
     first_action: int = 0  # the number of the first of discrete actions
     flattened: Any = None  # the space of observations that are no Box: `make` flattens them
 
+    @property
+    def kind(self) -> str:
+        """Return the kind of its actions, by the name of Gymnasium's space: "Discrete", or "Box"."""
+        return "Discrete" if self.discrete else "Box"
+
     def policy(self, hidden: tuple[int, ...], initial_log_std: float = 0.0) -> Policy:
         """Return a policy of the right kind: categorical for discrete actions, Gaussian otherwise."""
         if self.discrete:

@@ -42,7 +42,7 @@ def cure_of(choice: Choice, entries: tuple[str, ...], accused: str = "", wanted:
         name, equals, text = entry.partition(" = ")
         direction, name = ("", name) if equals else entry.split()
         now: Any = choice.flat().get(name)
-        if name not in {*meanings(choice), accused} or name in without_effect(choice):
+        if name not in {*meanings(choice), accused} or name in choice.without_effect():
             continue
         for value in [type(now)(text)] if equals else values_to_try(choice, name, direction, wanted):
             if lies(value, direction, now) and allowed(choice, name, value):
@@ -125,11 +125,3 @@ def meanings(choice: Choice) -> set[str]:
 def metadata_of(choice: Choice, name: str) -> dict[str, Any]:
     """Return what the option of a setting says of it: its text and its limits."""
     return {f.name: dict(f.metadata) for kind in (Settings, choice.algorithm.Settings) for f in fields(kind)}[name]
-
-
-def without_effect(choice: Choice) -> set[str]:
-    """Return the settings that change nothing in this run, because of others."""
-    idle = set(choice.own.idle()) if hasattr(choice.own, "idle") else set()
-    if choice.asynchronous:
-        idle |= {"requests", "record_every"} | (set() if choice.own.transport == "events" else {"workers"})
-    return idle

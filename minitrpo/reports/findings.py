@@ -17,7 +17,7 @@ from minitrpo.algorithms.options import flag
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
-from minitrpo.reports.cures import meanings, tuned, without_effect
+from minitrpo.reports.cures import meanings, metadata_of, tuned
 from minitrpo.reports.probe import AHEAD, Played
 from minitrpo.training.settings import Choice
 
@@ -41,11 +41,6 @@ class Kind:
 
 KINDS = {key: Kind(**values) for key, values in tomllib.loads(TABLE.read_text("utf-8")).items()}
 FAR = 8.0  # times the default, or a part of it, and outside of all presets: a finding, of which kind
-OF_SETTINGS = {"max_kl": "max_kl", "step_size": "step_size", "steps_per_update": "batch", "critic_step_size": "critic"}
-OF_SETTINGS |= {"replay_size": "replay", "replay_ratio": "replay"}
-OF_SETTINGS |= {"critic_epochs": "critic", "entropy_weight": "exploration", "entropy": "exploration"}
-FREE = {"total_steps", "seed", "num_envs", "envs_per_rank", "first_states", "renew_first_states", "record_every"}
-FREE |= {"eval_every", "eval_episodes", "anneal_steps", "initial_log_std", "discount", "margin"}
 
 
 @dataclass(frozen=True)
@@ -210,12 +205,13 @@ def of_bounds(played: Played) -> Iterator[Found]:
 def in_settings(choice: Choice, columns: dict[str, Array]) -> Iterator[Found]:
     """Yield the settings that lie far outside the values of all presets, or do not fit the task."""
     values, (defaults, known), ours = choice.flat(), tuned(choice), meanings(choice)
-    idle = without_effect(choice)
+    without_effect = choice.without_effect()
     for name, default in defaults.items():
-        value, left_out = values[name], name in idle or (name in ours and (name in FREE or name.startswith("adapt")))
-        if isinstance(default, str | bool) or left_out or not is_far(value, default, known[name], name in ours):
+        value, key = values[name], metadata_of(choice, name)["finding"]
+        if isinstance(default, str | bool) or not key or name in without_effect:
             continue
-        key = OF_SETTINGS.get(name, "setting") if name in ours else "setting"
+        if not is_far(value, default, known[name], name in ours):
+            continue
         seen = f"{flag(name)} is {value:g}"
         if name == "replay_size":
             seen += f": the mean age of a drawn transition is {min(value, columns['env_steps'][-1]) / 2:,.0f} steps"
@@ -273,7 +269,7 @@ def has_deviation(choice: Choice, columns: dict[str, Array]) -> bool:
     A Gaussian with this deviation has an entropy of the same sign and size for each entry; discrete actions have the
     logarithm of their number at most.
     """
-    if "initial_log_std" in without_effect(choice):
+    if "initial_log_std" in choice.without_effect():
         return False
     if "entropy" not in columns or not np.isfinite(columns["entropy"][0]):
         return True

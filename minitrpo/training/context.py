@@ -104,7 +104,7 @@ def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:
 
     BadInput if it is too large for any memory, or if the algorithm cannot act in this environment.
     """
-    s, algorithm, kind = choice.common, choice.algorithm, "Discrete" if spec.discrete else "Box"
+    s, algorithm, kind = choice.common, choice.algorithm, spec.kind
     if kind not in algorithm.actions:
         cure = "" if spec.discrete else "; or wrap the environment in gymnasium.wrappers.DiscretizeAction"
         raise BadInput(

@@ -11,12 +11,14 @@ import numpy as np
 
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.algorithm import Preset
-from minitrpo.algorithms.options import flag, meant, option, settings_of
+from minitrpo.algorithms.options import flag, meant, option, settings_of, without_effect
 from minitrpo.contract import accepted
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
 from minitrpo.run_folder.metrics_log import EVALUATION, FIRST, GRADIENTS, LAST
 from minitrpo.supervision.status import MAX_SLOTS
+
+SYNCHRONOUS = {"loop": "synchronous"}  # what only the loop with a barrier heeds
 
 
 @dataclass(frozen=True)
@@ -34,63 +36,98 @@ class Settings:
         "long one",
         least=1,
         most=10**15,
+        finding="",
     )
     steps_per_update: int = option(
-        5_000, "environment steps per update", "Frans 2016: the best of his sweeps", least=1, most=10**9
-    )
-    seed: int = option(0, "seed of all random numbers of the run", least=0, most=2**63 - 1)
+        5_000, "environment steps per update", "Frans 2016: the best of his sweeps", least=1, most=10**9,
+        finding="batch",
+    )  # fmt: skip
+    seed: int = option(0, "seed of all random numbers of the run", least=0, most=2**63 - 1, finding="")
     requests: str = option(
         "episodes",
         "ranks play whole episodes, or segments of fixed length, which are bootstrapped at their ends",
         "Frans & Hafner 2016; Batch PPO",
         ("episodes", "segments"),
+        only=SYNCHRONOUS,
     )
     first_states: int = option(
         0,
         "number of initial states that episodes use in turn, the same in every update; 0: a new one per episode",
         least=0,
         most=10**6,
+        only=SYNCHRONOUS,
+        finding="",
     )
     renew_first_states: int = option(
         0,
         "with --first-states: number of updates before new ones are drawn, for episodes that begin later; 0: never",
         least=0,
         most=10**9,
+        only={"first_states": True} | SYNCHRONOUS,
+        finding="",
     )
     pool: str = option(
         "dynamic",
         "ranks take episodes from a common pool, or get a fixed share",
         "Frans & Hafner 2016, section 5",
         ("dynamic", "static"),
+        only={"requests": "episodes"} | SYNCHRONOUS,
     )
     envs_per_rank: int = option(
-        16, "with --requests episodes: environments that a rank steps together, at most", least=1, most=MAX_SLOTS
+        16,
+        "with --requests episodes: environments that a rank steps together, at most",
+        least=1,
+        most=MAX_SLOTS,
+        only={"requests": "episodes"} | SYNCHRONOUS,
+        finding="",
     )
     num_envs: int = option(
-        16, "with --requests segments: number of environments of the whole job", least=1, most=MAX_SLOTS
+        16,
+        "with --requests segments: number of environments of the whole job",
+        least=1,
+        most=MAX_SLOTS,
+        only={"requests": "segments"} | SYNCHRONOUS,
+        finding="",
     )
     learner: str = option(
         "root",
         "the update is computed by rank 0, or by all ranks with a core; the bits are the same",
         "Frans & Hafner 2016, section 4",
         ("root", "sharded"),
+        only=SYNCHRONOUS,
     )
     physics: str = option(
         "auto", "step MuJoCo tasks in one call, or through Gymnasium; the bits are the same", "", ("auto", "gymnasium")
     )
     hidden: str = option("64,64", "widths of the tanh layers of the networks", "modular_rl, Henderson et al. 2018")
     initial_log_std: float = option(
-        0.0, "initial log standard deviation of a Gaussian policy", "modular_rl: 0", least=-20, most=5
+        0.0,
+        "initial log standard deviation of a Gaussian policy",
+        "modular_rl: 0",
+        least=-20,
+        most=5,
+        only={"actions": "Box"},
+        finding="",  # it has a search of its own
     )
     filter: str = option(
         "running", "normalise observations by the mean and deviation of earlier ones, or not", "", ("running", "none")
     )
     filter_clip: float = option(
-        10.0, "observations are clipped to this many standard deviations", "baselines: 5-10", above=0, most=1e6
+        10.0,
+        "observations are clipped to this many standard deviations",
+        "baselines: 5-10",
+        above=0,
+        most=1e6,
+        only={"filter": "running"},
     )
     checkpoint_every: str = option("1s", "updates between two checkpoints, or seconds with an s: 20, 30s")
     record_every: int = option(
-        1, "updates per row of metrics.csv (means); checkpoints are written with rows", least=1, most=10**9
+        1,
+        "updates per row of metrics.csv (means); checkpoints are written with rows",
+        least=1,
+        most=10**9,
+        only=SYNCHRONOUS,
+        finding="",
     )
     eval_every: int = option(
         0,
@@ -98,8 +135,11 @@ class Settings:
         "they do not count as steps or seconds (in asynchronous runs the other ranks continue); 0: never",
         least=0,
         most=10**15,
+        finding="",
     )
-    eval_episodes: int = option(10, "with --eval-every: number of episodes", least=1, most=100_000)
+    eval_episodes: int = option(
+        10, "with --eval-every: number of episodes", least=1, most=100_000, only={"eval_every": True}, finding=""
+    )
 
     @property
     def segments(self) -> bool:
@@ -167,6 +207,19 @@ class Choice:
         idle = () if self.common.eval_every else ("eval_every", "eval_episodes")
         deciding = {name: value for name, value in sorted(self.flat().items()) if name not in (*MAY_CHANGE, *idle)}
         return np.frombuffer(hashlib.sha256(json.dumps(deciding).encode()).digest(), np.uint8)
+
+    def without_effect(self, **facts: Any) -> dict[str, str]:
+        """Return the settings that change nothing in this run.
+
+        Args:
+            facts: what is known beside the settings: actions="Box" or "Discrete", of the environment.
+
+        Returns:
+            {name of a setting: why, in words that follow "has no effect"}.
+
+        """
+        facts = {**self.flat(), "loop": self.algorithm.loop, **facts}
+        return without_effect((Settings, self.algorithm.Settings), facts) | self.algorithm.ignores
 
     def flat(self) -> dict[str, Any]:
         """Return all settings by name."""

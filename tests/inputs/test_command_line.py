@@ -368,7 +368,7 @@ IDLE = [  # a run; what nothing listens to in it; what does something there
     ("--algorithm a3c --transport events --anneal none",
      "--anneal-steps 300 --requests segments --pool static --envs-per-rank 3 --num-envs 3 --first-states 2 "
      "--renew-first-states 1", "--workers 3 --t-max 3 --delay-jitter 0.9"),
-    ("--algorithm a3c --transport server", "--servers 2 --workers 3 --delay-jitter 0.5", ""),
+    ("--algorithm a3c --transport server", "--workers 3 --delay-jitter 0.5", ""),
     ("--algorithm gorila --transport events --warm-up 50 --batch 8", "--replay-ratio 2 --fetch 3", "--batch 9"),
     ("--algorithm naf --env Pendulum-v1 --steps-per-update 100", "--initial-log-std 1", "--first-sigma 1"),
 ]  # fmt: skip

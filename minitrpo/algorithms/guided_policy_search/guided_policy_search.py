@@ -25,7 +25,7 @@ Source: "Parallelism in RL" (slides), "parallel GPS"; Montgomery & Levine 2016 (
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -73,7 +73,9 @@ class GuidedPolicySearchSettings:
         least=0,
         most=10_000,
     )
-    control_cost: float = option(0.1, "with --state-cost: weight of the squared actions", above=0, most=1e6)
+    control_cost: float = option(
+        0.1, "with --state-cost: weight of the squared actions", above=0, most=1e6, only={"state_cost": True}
+    )
     imitation_rounds: int = option(10, "Gauss-Newton steps of the policy per update", least=1)
     cg_iterations: int = option(30, "conjugate-gradient iterations per Gauss-Newton step", least=1)
     least_std: float = option(
@@ -90,10 +92,6 @@ class GuidedPolicySearchSettings:
                 weights = np.array([-1.0])
             if not (np.all(np.isfinite(weights)) and np.all(weights >= 0) and np.any(weights > 0)):
                 raise BadInput(f"--state-cost must be weights of 0 or more, such as 1,10,0.1, not {self.state_cost!r}")
-
-    def idle(self) -> dict[str, str]:
-        idle = {"steps_per_update": "guided policy search: --samples says how many episodes an update has"}
-        return idle | ({} if self.state_cost else {"control_cost": "a cost that is estimated from the rewards"})
 
     @property
     def state_weights(self) -> Array:
@@ -121,6 +119,9 @@ class GuidedPolicySearch(Algorithm):
     """A policy that imitates the local controllers of all first states."""
 
     Settings, actions = GuidedPolicySearchSettings, ("Box",)
+    ignores: ClassVar = {
+        "steps_per_update": "on guided policy search: --samples is the number of episodes of an update"
+    }
     columns = ("cost", "expected_cost", "local_kl_limit", "eta", "local_horizon", "imitation_kl", "std")
     chart, chart_label = ("cost", "expected_cost"), "cost per step"
     presets = PRESETS

@@ -42,16 +42,14 @@ class BundleSettings(BufferSettings, AsynchronousSettings):
         most=1024,
     )
     replay_ratio: float = option(
-        1.0, "with learners: gradients per environment step after the warm-up, at most", above=0, most=64
+        1.0, "with learners: gradients per environment step after the warm-up, at most", above=0, most=64,
+        only={"learners": True}, finding="replay",
+    )  # fmt: skip
+    fetch: int = option(
+        16, "with learners: minibatches per request of a learner", least=1, most=10_000, only={"learners": True}
     )
-    fetch: int = option(16, "with learners: minibatches per request of a learner", least=1, most=10_000)
     optimiser: str = option("adam", "the server's", "Nair et al. 2015: adagrad", ("adam", "rmsprop", "sgd", "adagrad"))
     target_rate: float = option(1.0, "how far theta- then moves towards theta; 1: all the way", above=0, most=1)
-
-    def idle(self) -> dict[str, str]:
-        if self.learners == 1:
-            return {"max_staleness": "--learners 1: no other worker changes theta while it learns"}
-        return {} if self.learners else dict.fromkeys(("replay_ratio", "fetch"), "--learners 0")
 
 
 class Bundles(AsynchronousAlgorithm):

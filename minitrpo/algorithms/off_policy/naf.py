@@ -161,10 +161,6 @@ class NAFTargets:
     final_sigma: float = option(0.1, "final deviation of the actions", least=0, most=10)
     exploration_steps: int = option(20_000, "steps from the initial to the final deviation", least=1)
 
-    def idle(self) -> dict[str, str]:
-        of_others: dict[str, str] = getattr(super(), "idle", dict)()
-        return of_others | {"initial_log_std": "NAF: --first-sigma is the deviation of its actions"}
-
 
 @dataclass(frozen=True)
 class NAFSettings(NAFTargets, ReplaySettings):
@@ -175,6 +171,7 @@ class Parabola(Member):
     """What NAF has with a barrier and without: who acts, and the gradient of 1/2 (Q - y)^2."""
 
     actions = ("Box",)
+    ignores: ClassVar = {"initial_log_std": "on NAF, the deviation of whose actions is --first-sigma"}
     settings: Any
     policy: Any
 

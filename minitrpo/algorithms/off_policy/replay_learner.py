@@ -35,8 +35,8 @@ class BufferSettings:
     n_step: int = option(1, "steps that a target looks ahead, within what was collected at once", least=1, most=1000)
     batch: int = option(64, "transitions per update", "rl-zoo: 64", least=1, most=100_000)
     replay_size: int = option(
-        50_000, "size of the replay buffer in transitions, for all environments", least=1, most=10**7
-    )
+        50_000, "size of the replay buffer in transitions, for all environments", least=1, most=10**7, finding="replay",
+    )  # fmt: skip
     warm_up: int = option(1_000, "environment steps before the first update", "rl-zoo: 1000", least=1, most=10**9)
     step_size: float = step_size_option()
     gradient_clip: float = option(10.0, "largest norm of a gradient", above=0)
@@ -47,7 +47,9 @@ class BufferSettings:
 class ReplaySettings(BufferSettings):
     """The same for rounds of steps and updates."""
 
-    replay_ratio: float = option(0.5, "updates per environment step after the warm-up", "rl-zoo: 0.5", above=0, most=64)
+    replay_ratio: float = option(
+        0.5, "updates per environment step after the warm-up", "rl-zoo: 0.5", above=0, most=64, finding="replay"
+    )
     optimiser: str = option("adam", "optimiser", "", tuple(OPTIMISERS))
     target_rate: float = option(1.0, "how far theta- then moves towards theta; 1: all the way", above=0, most=1)
 
