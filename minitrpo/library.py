@@ -9,9 +9,9 @@ from typing import Any
 import gymnasium
 
 from minitrpo.commands.check import keeps_promises
-from minitrpo.commands.command_line import beginning, make_job, trusted
+from minitrpo.commands.command_line import trusted
 from minitrpo.commands.plot import LiveCurve, compare
-from minitrpo.commands.train import draw, play, prepare
+from minitrpo.commands.train import display, draw
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import name_of, standing_for, trust
 from minitrpo.policies import Array
@@ -20,6 +20,8 @@ from minitrpo.reports.trained import Evaluation, TrainedPolicy
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.provenance import in_notebook
 from minitrpo.supervision.exit_codes import on_root, ranks
+from minitrpo.training.job import make_job, settings_to_begin_with
+from minitrpo.training.start import begin, play
 
 Environment = str | type[gymnasium.Env[Any, Any]] | Callable[..., gymnasium.Env[Any, Any]]
 
@@ -109,13 +111,14 @@ def train(
             things = handed_over(folder, env=env, algorithm=algorithm)
             asked |= {"resume": str(folder.path)}
         with standing_for(things):
-            job = make_job(asked, *beginning(asked))
-            context = prepare(job, comm)
+            job = make_job(asked, *settings_to_begin_with(asked))
+            context = begin(job, comm)
             path = context.folder.path
             if comm.rank == 0 and progress != "none":
                 name, seed = context.settings.env, context.settings.seed
                 print(f"{name}: {comm.size} rank(s), seed {seed}, run folder {os.path.relpath(path)}")
-            play(context, job, comm, (lambda _: LiveCurve(context)) if progress == "plot" else None)
+            show = (lambda _: LiveCurve(context)) if progress == "plot" else display(context, job, comm)
+            play(context, job, comm, show)
             if comm.rank == 0:
                 draw(context)
             comm.barrier()
@@ -156,7 +159,7 @@ def check(algorithm: str | type, env: Environment = "CartPole-v1", *, updates: i
     All tests run in this process; `minitrpo check` also tests two ranks.
     """
     asked = {"env": named(env), "algorithm": named(algorithm), **settings}
-    choice = make_job(asked, *beginning(asked)).choice
+    choice = make_job(asked, *settings_to_begin_with(asked)).choice
     with ranks():
         return keeps_promises(choice, updates, alone=True)
 

@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.check_policy import findings_of_policy
-from minitrpo.commands.command_line import Job, RootParser, parse
+from minitrpo.commands.command_line import RootParser, parse
 from minitrpo.commands.doctor import Finding, environment
-from minitrpo.commands.train import play, prepare
+from minitrpo.commands.train import display
 from minitrpo.contract import check_beginning
 from minitrpo.errors import BadInput, JobFailed, describe_error, place_of
 from minitrpo.experience.environments import describe
@@ -30,7 +30,9 @@ from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.jobs import mpiexec
 from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 from minitrpo.training.context import make_algorithm
+from minitrpo.training.job import Job
 from minitrpo.training.settings import Choice, chosen
+from minitrpo.training.start import begin, play
 
 EPILOG = """Trains for a few updates on one rank, again, on two ranks, on two ranks that share the update (if possible),
 and from the checkpoint before the last. All runs must end with the same theta and the same log."""
@@ -158,7 +160,7 @@ def run(choice: Choice, place: Path, trial: Trial) -> End:
         words += ["--out", folder, "--progress", "none", "--oversubscribe"]
         mpiexec(trial.ranks, "train", *words, timeout=600)  # names are typed: their modules may lie in this folder
     else:
-        job = Job(choice, (), out=str(folder), progress="none")
+        job = Job(choice=choice, out=str(folder), progress="none")
         if trial.name == "digest":
             second = make_algorithm(choice, describe(s.env))[0]  # another object digests, as on a second rank
             apart = type("Apart", (choice.algorithm,), {"digest": lambda _, *given: second.digest(*given)})
@@ -169,7 +171,8 @@ def run(choice: Choice, place: Path, trial: Trial) -> End:
             before.replace(newest)
             job = replace(job, out=None, resume=str(folder))
         with guarded(STUCK_AFTER), release_locks(), redirect_stdout(io.StringIO()):
-            play(prepare(job, Comm()), job, Comm())
+            context = begin(job, Comm())
+            play(context, job, Comm(), display(context, job, Comm()))
     made = RunFolder(folder)
     rows = [{name: text for name, text in row.items() if name not in TIMINGS} for row in made.rows()]
     return sha256(made.load_checkpoint()["theta"]), rows

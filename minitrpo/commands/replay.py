@@ -16,8 +16,9 @@ from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.watchdog import guarded
 from minitrpo.training.asynchronous import make_queue
-from minitrpo.training.context import RunContext, check_arrays, make_algorithm
-from minitrpo.training.synchronous import alone
+from minitrpo.training.context import RunContext, check_arrays
+from minitrpo.training.learner import Learner
+from minitrpo.training.synchronous import make_rank
 from minitrpo.training.workers import ITERATION, env_steps
 
 
@@ -49,9 +50,9 @@ def replay(context: RunContext, episode: int, iteration: int | None) -> str:
     iteration: the one that has the episode, by default the first after the checkpoint. The updates before it are
     repeated and give the same policy to the bit.
     """
-    algorithm = make_algorithm(context.choice, context.spec)[0]
-    check_arrays(context.checkpoint, algorithm, context.spec, context.choice)
-    learner, rank = alone(context, algorithm)
+    rank, _ = make_rank(context, Comm(), Timeline(Comm(), keep=False))
+    check_arrays(context.checkpoint, rank.algorithm, context.spec, context.choice)
+    learner = Learner(context, rank.algorithm)
     first = learner.iteration + 1
     iteration = after_checkpoint(iteration, first)
     rank.collector.restore(context.checkpoint, first)

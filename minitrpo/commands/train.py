@@ -1,49 +1,41 @@
 """Train a policy with any algorithm of the family, on as many ranks as mpiexec starts.
 
-What every rank does is in `run`: `prepare` checks everything and makes the run folder, `play` runs the loop, and the
-root says what came of it.
+What every rank does is in `run`: `begin` checks everything and makes the run folder, `play` runs the loop, and the root
+says what came of it.
 """
 
 import os
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.algorithms.options import flag
-from minitrpo.commands.command_line import Job, make_parser, one_by_one, parse, recorded
-from minitrpo.contract import check_beginning
-from minitrpo.core import load_core
-from minitrpo.errors import AlgorithmFailed, BadInput, Stopped, describe_error, place_of
-from minitrpo.experience.environments import EnvironmentSpec, describe
+from minitrpo.commands.command_line import job_of, words_of_every_run
+from minitrpo.errors import Stopped, describe_error
 from minitrpo.experience.modules import again
-from minitrpo.experience.rollouts import is_batched
-from minitrpo.experience.vector_env import RESTLESS, closed_environments, repeats
 from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.plots import learning_curve
-from minitrpo.reports.progress import Progress, summary_writer
-from minitrpo.run_folder.checkpoint import newest
-from minitrpo.run_folder.folder import RunFolder, check_free, release_locks, sha256
+from minitrpo.reports.progress import Progress
+from minitrpo.run_folder.folder import check_free, release_locks, sha256
 from minitrpo.run_folder.provenance import command as typed_command
-from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision import status
-from minitrpo.supervision.exit_codes import command, on_all, on_root, ranks
+from minitrpo.supervision.exit_codes import command, on_root, ranks
 from minitrpo.supervision.heartbeat import Heartbeat
 from minitrpo.supervision.signals import asked_to_stop, heed_terminations
 from minitrpo.supervision.watchdog import guarded
-from minitrpo.training.context import RunContext, check_arrays, check_settings, counted, make_algorithm, working_size
+from minitrpo.training.context import RunContext
+from minitrpo.training.job import Job, one_by_one, recorded
+from minitrpo.training.run_log import Show
+from minitrpo.training.start import begin, play
 
 
 @command("train")
 def main(name: str, words: list[str]) -> int:
     """Read the command line and launch the run, or that of each of --seeds."""
     start = Path.cwd()  # what the user brings may change it
-    first = make_parser(name).parse_known_args(words)[0]
-    jobs = [] if first.resume else one_by_one(parse(words, name))
-    with guarded(first.stuck_after), ranks() as comm:
-        if first.resume:
-            jobs = [parse(words, name, lambda path: on_root(comm, lambda: recorded(path)))]
+    typed, rest = words_of_every_run(words, name)
+    jobs = [] if typed.resume else one_by_one(job_of(typed, rest, name))
+    with guarded(typed.stuck_after), ranks() as comm:
+        if typed.resume:  # only the root's machine may have the folder
+            jobs = [job_of(typed, rest, name, lambda path: on_root(comm, lambda: recorded(path)))]
         later = [Path(job.out) for job in jobs[1:] if job.out is not None]
         if later:
             on_root(comm, lambda: check_free(*later))
@@ -60,9 +52,9 @@ def main(name: str, words: list[str]) -> int:
 
 
 def run(job: Job, comm: Comm) -> None:
-    """Do what every rank does: prepare, train, and let the root finish."""
+    """Do what every rank does: begin, play, and let the root finish."""
     start = Path.cwd()
-    context = prepare(job, comm)
+    context = begin(job, comm)
     settings = context.settings
     replayable = not context.choice.asynchronous or context.choice.own.transport == "events"  # its parameters are kept
     inside = context.folder.path.is_relative_to(start) and context.folder.path != start
@@ -80,7 +72,7 @@ def run(job: Job, comm: Comm) -> None:
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
     heed_terminations()
     heartbeat = Heartbeat(comm, job.stuck_after)
-    play(context, job, comm)
+    play(context, job, comm, display(context, job, comm))
     heartbeat.close()
     left_at = comm.broadcast(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
     if left_at:
@@ -89,153 +81,11 @@ def run(job: Job, comm: Comm) -> None:
         finish(context)
 
 
-# --- before the first step
-
-
-class Beginning(NamedTuple):
-    """What the root sends to all ranks before a run begins."""
-
-    asked: dict[str, Any]  # settings of the job on the root
-    folder: RunFolder | None  # of the run to resume
-    checkpoint: Arrays  # {} for a new run
-    total_before: int  # --total-steps of the run to resume
-    notes: list[str]
-
-
-def prepare(job: Job, comm: Comm) -> RunContext:
-    """Check everything a run needs and return it on every rank; BadInput on all of them before anything is written.
-
-    It takes three messages: the root sends the settings, every rank answers whether it can play them, and the root,
-    which alone writes, sends the run folder.
-    """
-    here, one = Path.cwd(), comm.one_machine()
-    working = working_size(job.choice.common, comm, job.oversubscribe)
-    status.describe(environment=job.choice.common.env, algorithm=job.choice.common.algorithm, several_machines=not one)
-    begun = on_root(comm, lambda: begin(job))
-
-    def settle(found: tuple[EnvironmentSpec, list[str]]) -> tuple[RunFolder, list[str]]:
-        spec, notes = found
-        reasons = job.choice.without_effect(actions=spec.kind)
-        idle = [f"note: {flag(name)} has no effect {why}" for name, why in reasons.items() if name in job.given]
-        notes = [*begun.notes, *idle, *notes]
-        copies = min(2, job.choice.copies(comm.size) + bool(job.choice.common.eval_every))
-        well = is_batched(spec, job.choice.common.physics) or repeats(spec, copies=copies)
-        notes += [] if well else [RESTLESS.format(spec.id)]
-        made_with = provenance(comm.size) | {"repeats": well, "one_machine": one}
-        if core := getattr(job.choice.own, "core", ""):
-            made_with["core"] = load_core(here / core).record()
-            notes += changed_core(begun.folder, made_with["core"])
-        return written_folder(job, begun.folder, made_with, here), notes
-
-    (spec, _), (folder, notes) = on_all(comm, lambda: suited(job, begun, comm, working, one), settle)
-    return RunContext(job.choice, spec, folder, begun.checkpoint, tuple(notes))
-
-
-def told(job: Job) -> dict[str, Any]:
-    """Return all settings of a rank's job, without classes, which cannot be sent."""
-    return vars(job) | {"choice": job.choice.flat()}
-
-
-def begin(job: Job) -> Beginning:
-    """Return what the root sends about a new run, or about the run to resume, whose folder it locks."""
-    if job.log:
-        summary_writer()
-    if job.resume is None:
-        return Beginning(told(job), None, {}, 0, [])
-    folder, choice = RunFolder.open(job.resume), job.choice
-    folder.lock()
-    checkpoint, note = newest(folder.path)
-    if checkpoint:
-        check_settings(choice, checkpoint, folder)
-    elif folder.rows():
-        raise BadInput(f"{folder.path} has updates in metrics.csv but no checkpoint: it cannot be resumed")
-    (iteration, taken), total = counted(checkpoint), choice.common.total_steps
-    beyond = folder.check_log(iteration, taken, choice.columns, choice.common.record_every)
-    before = folder.read_config()["settings"]["total_steps"]
-    if total < min(before, taken):
-        raise BadInput(f"--total-steps {total} is less than the {taken} steps that the run has taken")
-    notes = [note] if note else []
-    if not checkpoint:
-        notes = ["note: the run has no checkpoint yet; it begins again"]
-    elif beyond:
-        notes += [
-            f"note: metrics.csv has {beyond} row(s) after update {iteration}, the last in the checkpoint: dropped"
-        ]
-    if checkpoint and taken >= total:
-        notes += [f"note: the run has taken its {taken} steps; a larger --total-steps extends it"]
-    return Beginning(told(job), folder, checkpoint, before, notes)
-
-
-def suited(
-    job: Job, begun: Beginning, comm: Comm, working: int, one_machine: bool
-) -> tuple[EnvironmentSpec, list[str]]:
-    """Return what the environment offers, and what the loop has to say; BadInput if this rank cannot do what is asked.
-
-    The algorithm that is made for this is tried, and not the one that will run.
-    """
-    if told(job) != begun.asked:
-        raise BadInput(f"rank {comm.rank} has other options than rank 0: start all ranks with the same options")
-    choice, settings = job.choice, job.choice.common
-    spec = describe(settings.env)
-    name = f"--algorithm {settings.algorithm}"
-    try:
-        with status.at("begin"):
-            algorithm, given = make_algorithm(choice, spec)
-        plan = check_beginning(algorithm)
-    except (BadInput, KeyboardInterrupt):
-        raise
-    except AlgorithmFailed as error:
-        raise BadInput(f"{name}: {error}") from error
-    except BaseException as error:
-        raise BadInput(f"{name} cannot begin: {describe_error(error)} ({place_of(error)})") from error
-    if plan is not None and plan.episodes is not None and settings.segments:
-        raise BadInput(f"--requests segments: {settings.algorithm} needs whole episodes; use --requests episodes")
-    if job.resume and given.scheduled and settings.total_steps != begun.total_before:
-        raise BadInput(
-            f"--total-steps {settings.total_steps}: {settings.algorithm} has a schedule that ends with the run, after "
-            f"{begun.total_before} steps, so it cannot be extended: leave it out, or start a new run (runs with "
-            "--anneal none or --anneal-steps N can be extended)"
-        )
-    if begun.checkpoint:
-        check_arrays(begun.checkpoint, algorithm, spec, choice)
-    return spec, choice.loop.check(choice, comm.size, working, one_machine)
-
-
-def changed_core(folder: RunFolder | None, core: dict[str, Any]) -> list[str]:
-    """Return a note if a run goes on with other functions of --core than it began with."""
-    if folder is None or folder.read_config()["provenance"].get("core") == core:
-        return []
-    return ["note: core.py has changed since the run began, so it does not go on to the same bits"]
-
-
-def written_folder(job: Job, folder: RunFolder | None, made_with: dict[str, Any], here: Path) -> RunFolder:
-    """Return the run folder, with its settings in it; made in the folder `here` if the run is new."""
-    choice = job.choice
-    if folder is None:
-        folder = RunFolder.create(job.out, choice.common.env, choice.common.seed, choice.columns, here)
-        folder.write_config(choice.flat(), made_with)
-        return folder
-    config = folder.read_config()
-    folder.write_config(choice.flat(), config["provenance"], [*config["resumed"], made_with])
-    return folder
-
-
-# --- the loop, and after it
-
-
-def play(context: RunContext, job: Job, comm: Comm, show: Any = None) -> None:
-    """Run the loop to its end, and write what every rank did when if that was asked for; show: else the job's own."""
+def display(context: RunContext, job: Job, comm: Comm) -> Show:
+    """Return what makes the display that the job asks for: lines or a bar, and TensorBoard's file."""
     shown = (context.choice.algorithm.chart or ())[:1]
     board = context.folder.path / job.log if job.log and comm.rank == 0 else None
-    show = show or partial(Progress, job.progress, context.settings.total_steps, shown=shown, board=board)
-    try:
-        with closed_environments():
-            timeline = context.choice.loop.run(context, comm, show, job.trace, job.oversubscribe)
-    except (BadInput, SystemExit) as error:  # what was asked for has been looked at: an algorithm raised it at work
-        raise AlgorithmFailed(f"{describe_error(error)}, {place_of(error)}") from error
-    spans = comm.gather(timeline.spans)
-    if comm.rank == 0 and job.trace:
-        write_chrome_trace(context.folder.path / "trace.json", spans)
+    return partial(Progress, job.progress, context.settings.total_steps, shown=shown, board=board)
 
 
 def unfinished(context: RunContext) -> int:

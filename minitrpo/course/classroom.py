@@ -23,14 +23,16 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Fragments, Rollouts, concatenate, make_vector_env
 from minitrpo.experience.vector_env import closed_environments
+from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array, Policy
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import mpiexec
-from minitrpo.training.context import RunContext, make_algorithm
+from minitrpo.training.context import RunContext
 from minitrpo.training.learner import Learner
 from minitrpo.training.settings import chosen
-from minitrpo.training.synchronous import Rank, alone
+from minitrpo.training.synchronous import Rank, make_rank
 
 __all__ = [
     "BLUE",
@@ -216,11 +218,12 @@ def show_film(folder: RunFolder, steps: int) -> Any:
 def one_process(**settings: object) -> tuple[Learner, Rank]:
     """Return what `train` with these settings (env="Reacher-v5", ...) is made of, in this process, to be looked into.
 
-    The rank is what all ranks have, the learner only rank 0; both hold the one algorithm: see `synchronous.alone`.
+    The rank is what all ranks have, the learner only rank 0; both hold the one algorithm: see `synchronous.make_rank`.
     """
     choice = chosen(settings)
     context = RunContext(choice, describe(choice.common.env), RunFolder(Path()), {})
-    return alone(context, make_algorithm(choice, context.spec)[0])
+    rank, _ = make_rank(context, Comm(), Timeline(Comm(), keep=False))
+    return Learner(context, rank.algorithm), rank
 
 
 def mpiexec_code(ranks: int, code: str, *arguments: object, timeout: float = 60.0) -> str:

@@ -21,7 +21,8 @@ from minitrpo.policies import Array, Policy
 from minitrpo.run_folder.checkpoint import newest
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.exit_codes import on_all, on_root
-from minitrpo.training.context import check_arrays, check_settings, make_algorithm, make_policy, recorded_settings
+from minitrpo.training.context import check_arrays, check_settings, make_algorithm, make_policy
+from minitrpo.training.job import recorded_settings
 from minitrpo.training.settings import Choice, chosen
 
 MOST_EPISODES = 1_000_000
@@ -158,7 +159,7 @@ def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, c
         return choice.flat(), arrays, choice.copies(ranks)
 
     settings, arrays, copies = on_root(comm, read)
-    run, _ = on_all(comm, lambda: policy_of(chosen(settings), arrays), lambda found: None)
+    run = on_all(comm, lambda: policy_of(chosen(settings), arrays))
     with closed_environments():
         envs = make_vector_env(run.spec, min(ROWS, copies), settings["physics"])
         evaluator = Evaluator(envs, run.policy, seed, comm, sample)

@@ -88,17 +88,13 @@ def on_root(comm: Comm, work: Callable[[], Result]) -> Result:
     return cast(Result, result)
 
 
-def on_all(comm: Comm, work: Callable[[], Own], then: Callable[[Own], Result]) -> tuple[Own, Result]:
-    """Return what `work` returns on this rank, and `then` after it on the root; BadInput on all, if one raises that."""
+def on_all(comm: Comm, work: Callable[[], Result]) -> Result:
+    """Return on each rank what `work` returns there; BadInput on all, if it raises that on one; collective."""
     result, reason = _attempt(work)
-    reasons = [*filter(None, comm.gather(reason))]
-
-    def settle() -> Result:
-        if reasons:
-            raise BadInput(reasons[0])
-        return then(cast(Own, result))
-
-    return cast(Own, result), on_root(comm, settle)
+    reasons = comm.broadcast([*filter(None, comm.gather(reason))])
+    if reasons:
+        raise BadInput(reasons[0])
+    return cast(Result, result)
 
 
 def _attempt(work: Callable[[], Result]) -> tuple[Result | None, str]:

@@ -12,7 +12,6 @@ from minitrpo.contract import OWN, UNFINISHED
 from minitrpo.errors import BadInput, describe_error
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.evaluation import Evaluator
-from minitrpo.experience.modules import Untyped
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import ROWS, Rollouts, make_vector_env
 from minitrpo.parallel.comm import Comm, flat, nested
@@ -23,7 +22,7 @@ from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Policy
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.training.gather import Collector, EpisodeCollector, SegmentCollector
-from minitrpo.training.settings import Choice, Settings, chosen
+from minitrpo.training.settings import Choice, Settings
 
 SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint was made with
 MOST_PARAMETERS = 100_000_000
@@ -186,17 +185,6 @@ def check_ranks(settings: Settings, ranks: int) -> None:
 
 # --- the checkpoint of a run
 # That its bits are as the run wrote them: see `RunFolder.checkpoint`. Here is what that cannot know.
-
-
-def recorded_settings(folder: RunFolder) -> Choice:
-    """Return the settings of a recorded run; BadInput if they are another version's or were damaged."""
-    settings = folder.read_config()["settings"]
-    try:
-        return chosen(settings)
-    except Untyped:
-        raise
-    except (TypeError, ValueError) as error:  # BadInput is a ValueError
-        raise BadInput(f"{folder.path / 'config.json'} does not hold the settings of a run: {error}") from error
 
 
 def check_settings(choice: Choice, checkpoint: Arrays, folder: RunFolder) -> None:

@@ -3,8 +3,7 @@
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass, fields
-from importlib import import_module
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from minitrpo.errors import BadInput
 from minitrpo.policies import Array
 from minitrpo.run_folder.metrics_log import EVALUATION, FIRST, GRADIENTS, LAST
 from minitrpo.supervision.status import MAX_SLOTS
+from minitrpo.supervision.watchdog import STUCK_AFTER
 
 SYNCHRONOUS = {"loop": "synchronous"}  # what only the loop with a barrier heeds
 
@@ -166,8 +166,38 @@ class Settings:
 
 # On --resume: nothing that would make the numbers differ
 MAY_CHANGE = ("total_steps", "pool", "envs_per_rank", "physics", "learner", "checkpoint_every")
-# Options of a run that are not settings
-OF_A_JOB = ("out", "resume", "config", "seeds", "trace", "oversubscribe", "progress", "stuck_after", "preset", "log")
+PROGRESS = ("auto", "bar", "lines", "none")
+LOGS = ("tensorboard",)
+
+
+def job_option(default: Any, text: str, metavar: str | None = None, choices: tuple[str, ...] = ()) -> Any:
+    """Return a dataclass field for one option of a job, which changes no result; `option` makes those that do."""
+    return field(default=default, metadata={"help": text, "metavar": metavar, "choices": choices})
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobOptions:
+    """What a job is asked for beside the settings of its run: where it writes, and what it shows."""
+
+    out: str | None = job_option(None, "run folder to create (default: runs/ENV-seedS, numbered)", "DIR")
+    resume: str | None = job_option(None, "continue the run in this folder, to the same bits", "DIR")
+    config: str | None = job_option(
+        None, "start with the settings in a run's config.json; other options change them", "FILE"
+    )
+    seeds: str | None = job_option(None, "one run per seed, in turn: 0-4, or 0,3,7; with --out in OUT/seedN", "A-B")
+    trace: bool = job_option(False, "write trace.json, what every rank did when (Perfetto)")
+    oversubscribe: bool = job_option(
+        False, "also use ranks without a core of their own, or with too little work; the bits are the same"
+    )
+    progress: str = job_option("auto", "auto: a bar on a terminal, else lines", None, PROGRESS)
+    log: str | None = job_option(None, "also write the rows for TensorBoard, into OUT/tensorboard", None, LOGS)
+    stuck_after: float = job_option(
+        STUCK_AFTER, "end the job if a call of the environment takes this long (of the algorithm: 20 times)", "S"
+    )
+    preset: str | None = job_option(None, "the settings to begin with")
+
+
+OF_A_JOB = tuple(f.name for f in fields(JobOptions))
 TAKEN = {*(f.name for f in fields(Settings)), *FIRST, *EVALUATION, *GRADIENTS, *LAST, *OF_A_JOB, "help"}
 
 
@@ -189,11 +219,6 @@ class Choice:
     def asynchronous(self) -> bool:
         """Return whether the algorithm applies gradients as they come, without a barrier."""
         return bool(self.algorithm.loop == "asynchronous")
-
-    @property
-    def loop(self) -> Any:
-        """Return the module that plays the algorithm: `training.synchronous`, or `training.asynchronous`."""
-        return import_module(f"minitrpo.training.{self.algorithm.loop}")
 
     def copies(self, ranks: int) -> int:
         """Return how many copies of the environment each rank plays at once, without those of evaluations."""

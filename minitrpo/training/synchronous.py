@@ -23,7 +23,6 @@ from minitrpo.training.context import (
     make_algorithm,
     make_collector,
     make_evaluator,
-    make_policy,
     working_ranks,
 )
 from minitrpo.training.gather import Collector, Gathered, Request, digested, gather
@@ -132,37 +131,40 @@ def check(choice: Choice, ranks: int, working: int, one_machine: bool) -> list[s
 
 def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, show: Show) -> None:
     """Do what a rank does that works; `working`: all that do."""
-    settings = context.settings
-    sharded = settings.learner == "sharded"
-    algorithm, given = make_algorithm(context.choice, context.spec, working if sharded else Comm(), timeline)
-    collector = make_collector(settings, context.spec, given.policy, working)
+    rank, algorithm_notes = make_rank(context, working, timeline)
     if context.checkpoint:
-        collector.restore(context.checkpoint, counted(context.checkpoint)[0] + 1)
-    anew = working.gather(len(collector.rollouts.anew))
-    evaluator = make_evaluator(context.choice, context.spec, working)
-    rank = Rank(working, collector, algorithm, timeline, sharded and working.size > 1, evaluator)
+        rank.collector.restore(context.checkpoint, counted(context.checkpoint)[0] + 1)
+    begun_again = sum(working.gather(len(rank.collector.rollouts.anew)))
     if comm.rank > 0:
-        worker_loop(rank, settings.seed)
-    else:
-        log = RunLog(context, timeline, show, comm.size, given.notes)
-        notes = first_notes(context, comm.size, working.size)
-        notes += [RESTLESS.format(context.spec.id)] if sum(anew) else []
-        try:
-            root_loop(rank, Learner(context, algorithm), log, notes)
-        finally:
-            log.close()
+        worker_loop(rank, context.settings.seed)
+        return
+    log = RunLog(context, timeline, show, comm.size, algorithm_notes)
+    notes = first_notes(context, comm.size, working.size)
+    notes += [RESTLESS.format(context.spec.id)] if begun_again else []
+    try:
+        root_loop(rank, Learner(context, rank.algorithm), log, notes)
+    finally:
+        log.close()
 
 
-def alone(context: RunContext, algorithm: Algorithm) -> tuple[Learner, Rank]:
-    """Return what a run is made of, in this process alone: what only the root has, and what every rank has.
+def make_rank(context: RunContext, comm: Comm, timeline: Timeline) -> tuple[Rank, list[str]]:
+    """Return what every rank of a run has, and where its algorithm writes notes.
 
-    An iteration without clocks, log and checkpoint, as `root_loop` has it:
+    An iteration in one process, without clocks, log and checkpoint, is
 
+        learner = Learner(context, rank.algorithm)
         plan, request = learner.plan()
         rank.collector.refill()
         learner.learn(rank.collect(plan, request, checkpoint=False))
+
+    Args:
+        context: where the run begins.
+        comm: the ranks that work.
+        timeline: the clock of this rank.
+
     """
-    comm, policy = Comm(), make_policy(context.choice, context.spec)
-    collector = make_collector(context.settings, context.spec, policy, comm)
-    rank = Rank(comm, collector, algorithm, Timeline(comm, keep=False))
-    return Learner(context, algorithm), rank
+    sharded = context.settings.learner == "sharded"
+    algorithm, given = make_algorithm(context.choice, context.spec, comm if sharded else Comm(), timeline)
+    collector = make_collector(context.settings, context.spec, given.policy, comm)
+    evaluator = make_evaluator(context.choice, context.spec, comm)
+    return Rank(comm, collector, algorithm, timeline, sharded and comm.size > 1, evaluator), given.notes

@@ -25,10 +25,10 @@ from gymnasium.wrappers import TransformObservation, TransformReward
 
 import minitrpo
 from minitrpo.algorithms.registry import ALGORITHMS
-from minitrpo.commands.command_line import seeds_of
 from minitrpo.reports import findings
 from minitrpo.reports.explain import explain
 from minitrpo.run_folder.folder import RunFolder
+from minitrpo.training.job import seeds_of
 
 sys.path[:0] = [str(Path(__file__).parents[2])]
 

@@ -5,10 +5,10 @@ import json
 import pytest
 from runs import lasting, run, train
 
-from minitrpo.commands.command_line import seeds_of
 from minitrpo.commands.plot import compare, groups, labels
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.folder import RunFolder
+from minitrpo.training.job import seeds_of
 
 JOB = ("--env", "CartPole-v1", "--steps-per-update", 300, "--hidden", "8", "--total-steps", 600)
 

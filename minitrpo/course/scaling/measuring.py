@@ -37,9 +37,10 @@ from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import flags, launcher, mpiexec
-from minitrpo.training.context import RunContext, make_algorithm
+from minitrpo.training.context import RunContext
 from minitrpo.training.gather import digested, in_episode_order
-from minitrpo.training.synchronous import alone
+from minitrpo.training.learner import Learner
+from minitrpo.training.synchronous import make_rank
 
 Samples = list[tuple[float, float]]  # a number, and the seconds that it took
 FIRST = 4  # updates that are not counted
@@ -105,9 +106,10 @@ class Updates:
         choice, spec = parse(flags(job)).choice, describe(environment)
         self.timeline = Timeline(Comm(), keep=False)
         self.timeline.now = time.process_time  # type: ignore[method-assign] # its spans are of the same seconds
-        self.algorithm, _ = make_algorithm(choice, spec, timeline=self.timeline)
         context = RunContext(choice, spec, RunFolder(Path("nowhere")), {})
-        self.learner, rank = alone(context, self.algorithm)
+        rank, _ = make_rank(context, Comm(), self.timeline)
+        self.algorithm: Any = rank.algorithm
+        self.learner = Learner(context, rank.algorithm)
         self.collector: Any = rank.collector
         self.lengths: list[int] = []
         self.trials: list[float] = []
