@@ -40,7 +40,7 @@ class Run:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return all settings by name; BadInput (also below) if there is no run."""
+        """Return all settings by name; this and all other methods raise BadInput if there is no run."""
         return dict(folder_of(self).read_config()["settings"])
 
     def rows(self) -> list[dict[str, Any]]:
@@ -48,16 +48,30 @@ class Run:
         return [{name: number(text) for name, text in row.items()} for row in folder_of(self).rows()]
 
     def plot(self, *others: "Run | str | Path") -> Any:
-        """Return a matplotlib Figure of the returns of this run and of others, as `minitrpo plot` draws them.
+        """Draw the returns of this run and of others, as `minitrpo plot` does.
 
-        A notebook shows it; `savefig` writes it.
+        Args:
+            others: further runs, or their folders.
+
+        Returns:
+            A matplotlib Figure: a notebook shows it, and its method `savefig` writes it.
+
         """
         return compare([folder_of(run) for run in (self, *others)])
 
     def explain(self, episodes: int | None = None, *, env: Environment | None = None) -> Any:
-        """Return why the run does not learn and where its time goes, as `minitrpo explain` prints it.
+        """Say why the run does not learn and where its time goes, as `minitrpo explain` prints it.
 
-        episodes: number to play, by default few enough for 20 seconds. env, BadInput: as for `load`.
+        Args:
+            episodes: the number of episodes to play, by default few enough for 20 seconds.
+            env: as for `load`.
+
+        Returns:
+            An Explanation, which prints as text and which a notebook shows with a picture.
+
+        Raises:
+            BadInput: as for `load`.
+
         """
         from minitrpo.reports.explain import explain
 
@@ -81,17 +95,28 @@ def train(
     progress: str = "auto",
     **settings: Any,
 ) -> Run:
-    """Train a policy in this process, and return the run.
+    """Train a policy in this process; under mpiexec all ranks make the same call and share the work.
 
-    env: a Gymnasium id, or a class or function that makes an environment. algorithm: the name of an algorithm, or your
-    own class. total_steps: environment steps. out: the new run folder, by default the next free runs/ENV-seedS-NN.
-    resume: a run to continue, to the same bits; total_steps extends it. progress: auto, bar, lines or none; in a
-    notebook also plot, a learning curve that is updated during the run.
-    settings: those of `minitrpo train --help`, for example steps_per_update=5000, hidden="32,32", preset="paper".
+    After KeyboardInterrupt the run can be resumed from its last checkpoint.
 
-    Under mpiexec all ranks make the same call and share the work. Raises BadInput (a ValueError) for a wrong argument,
-    EpisodeFailed and AlgorithmFailed; other exceptions of your environment or algorithm are passed on. After
-    KeyboardInterrupt the run can be resumed from its last checkpoint.
+    Args:
+        env: a Gymnasium id, or a class or function that makes an environment.
+        algorithm: the name of an algorithm, or a class of your own.
+        total_steps: the number of environment steps.
+        seed: the seed of all random numbers.
+        out: the new run folder, by default the next free runs/ENV-seedS-NN.
+        resume: a run to continue, to the same bits; a larger total_steps extends it.
+        progress: auto, bar, lines or none; in a notebook also plot, a learning curve that is updated during the run.
+        settings: those of `minitrpo train --help`, for example steps_per_update=5000, hidden="32,32", preset="paper".
+
+    Returns:
+        The finished run.
+
+    Raises:
+        BadInput: an argument is wrong; it is a ValueError.
+        EpisodeFailed: the environment failed; other exceptions of the environment or the algorithm are passed on.
+        AlgorithmFailed: the algorithm returned something that cannot be used.
+
     """
     given = settings | {"total_steps": total_steps, "seed": seed, "out": None if out is None else os.fspath(out)}
     asked = {name: value for name, value in given.items() if value is not None}
@@ -126,10 +151,18 @@ def train(
 
 
 def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedPolicy:
-    """Return the policy of a run: `policy(observation)` is the action that the environment's `step` takes.
+    """Return the policy of a run.
 
-    env: the class or function, where the run was trained on one that this process cannot import. BadInput if there is
-    no run, or if it does not fit its environment.
+    Args:
+        run: a run, or its folder.
+        env: the class or function that makes the environment, if this process cannot import the one of the run.
+
+    Returns:
+        A policy: `policy(observation)` is the action that the environment's `step` takes.
+
+    Raises:
+        BadInput: there is no run, or it does not fit its environment.
+
     """
     folder = folder_of(run)
     with standing_for(handed_over(folder, env=env)):
@@ -139,12 +172,25 @@ def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedP
 def evaluate(
     run: "Run | str | Path", episodes: int = 100, *, seed: int = 0, sample: bool = False, env: Environment | None = None
 ) -> Evaluation:
-    """Return the `mean` of the `returns` of fresh episodes, with its 95 % `interval`; best actions.
+    """Play fresh episodes with the policy of a run, which takes its best action in every step.
 
-    seed: chooses the episodes; none begins in an initial state of the training. sample: draw actions as in training.
-    If an environment has no time limit, an episode ends after 10,000 steps.
-    env: as for `load`. Under mpiexec all ranks make the same call and get the same numbers, for any number of ranks.
-    BadInput as for `load`; EpisodeFailed if the environment fails.
+    Under mpiexec all ranks make the same call and get the same numbers, for any number of ranks. If an environment has
+    no time limit, an episode ends after 10,000 steps.
+
+    Args:
+        run: a run, or its folder.
+        episodes: the number of episodes.
+        seed: chooses the episodes; none begins in an initial state of the training.
+        sample: draw actions as in training, instead of taking the best ones.
+        env: as for `load`.
+
+    Returns:
+        An Evaluation: the `returns` of the episodes, their `mean` and its 95 % `interval`.
+
+    Raises:
+        BadInput: as for `load`.
+        EpisodeFailed: the environment failed.
+
     """
     with ranks() as comm, release_locks():
         folder = on_root(comm, lambda: folder_of(run))
@@ -155,8 +201,20 @@ def evaluate(
 def check(algorithm: str | type, env: Environment = "CartPole-v1", *, updates: int = 2, **settings: Any) -> bool:
     """Test whether an algorithm gives the same bits again and after a resume; print one line per test.
 
-    Returns whether all tests pass. algorithm: your own class. env, settings: as for `train`. updates: at least 2.
     All tests run in this process; `minitrpo check` also tests two ranks.
+
+    Args:
+        algorithm: a class of your own, or the name of an algorithm.
+        env: as for `train`.
+        updates: the number of updates of each test, at least 2.
+        settings: as for `train`.
+
+    Returns:
+        Whether all tests pass.
+
+    Raises:
+        BadInput: nothing can be trained with these settings.
+
     """
     asked = {"env": named(env), "algorithm": named(algorithm), **settings}
     choice = make_job(asked, *settings_to_begin_with(asked)).choice
