@@ -16,7 +16,7 @@ from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, dots,
 from minitrpo.reports.trained import half_interval
 from minitrpo.run_folder.checkpoint import write_atomically
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.program import command
 from minitrpo.training.context import RunContext
 from minitrpo.training.settings import MAY_CHANGE
 

@@ -19,7 +19,7 @@ from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.modules import again
 from minitrpo.experience.rollouts import is_batched
 from minitrpo.experience.vector_env import RESTLESS, closed_environments, repeats
-from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.comm import Comm, on_all, on_root
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.plots import learning_curve
 from minitrpo.reports.progress import Progress, summary_writer
@@ -27,11 +27,9 @@ from minitrpo.run_folder.checkpoint import newest
 from minitrpo.run_folder.folder import RunFolder, check_free, release_locks, sha256
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision import status
-from minitrpo.supervision.exit_codes import command, on_all, on_root, ranks
 from minitrpo.supervision.heartbeat import Heartbeat
-from minitrpo.supervision.signals import asked_to_stop, heed_terminations
-from minitrpo.supervision.watchdog import guarded
+from minitrpo.supervision.program import asked_to_stop, command, heed_terminations, ranks
+from minitrpo.supervision.watchdog import guarded, status
 from minitrpo.training.context import RunContext, check_arrays, check_settings, counted, make_algorithm, working_size
 
 # What only the loop with a barrier heeds

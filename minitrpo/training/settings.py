@@ -16,7 +16,7 @@ from minitrpo.contract import accepted
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
 from minitrpo.run_folder.metrics_log import EVALUATION, FIRST, GRADIENTS, LAST
-from minitrpo.supervision.status import MAX_SLOTS
+from minitrpo.supervision.watchdog import MAX_SLOTS
 
 
 @dataclass(frozen=True)
