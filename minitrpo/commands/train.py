@@ -23,8 +23,7 @@ from minitrpo.parallel.comm import Comm, on_all, on_root
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.plots import learning_curve
 from minitrpo.reports.progress import Progress, summary_writer
-from minitrpo.run_folder.checkpoint import newest
-from minitrpo.run_folder.folder import RunFolder, check_free, release_locks, sha256
+from minitrpo.run_folder.folder import RunFolder, check_free, newest, release_locks, sha256
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.heartbeat import Heartbeat

@@ -23,7 +23,7 @@ from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 from minitrpo.reports.plots import COLORS, picture
 from minitrpo.reports.trained import evaluate
-from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import launcher, mpiexec
 from minitrpo.supervision.program import command

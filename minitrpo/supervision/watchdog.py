@@ -33,6 +33,7 @@ HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, sa
 LINGER = 60.0  # seconds that a launcher may take to end a job
 SPARED = "resource_tracker"  # multiprocessing's: it clears up shared memory and leaves when all others have gone
 LAUNCHER = os.getppid()
+UNSEEN = (psutil.Error, OSError)  # a process has ended, or belongs to another user; too many files are open
 
 _pipe = -1  # the rank's end
 
@@ -174,8 +175,8 @@ def guarded(stuck_after: float) -> Iterator[None]:
     global _pipe
     status.share()
     print(end="", flush=True)  # not twice
-    reading, _pipe = os.pipe()
     rank, claimed = psutil.Process(), claim_of_launcher()
+    reading, _pipe = os.pipe()
     if os.fork() == 0:
         try:
             _guard(reading, rank, stuck_after)
@@ -258,7 +259,7 @@ def _clear(claimed: Path) -> None:
     null, until = os.open(os.devnull, os.O_RDWR), time.monotonic() + LINGER
     for stream in (0, 2):  # the launcher waits for whoever holds what it gave the rank
         os.dup2(null, stream)
-    with suppress(psutil.Error):
+    with suppress(*UNSEEN):
         launcher = psutil.Process(LAUNCHER)
         while works(launcher) and time.monotonic() < until:
             time.sleep(0.1)
@@ -278,7 +279,7 @@ class HangDetector:
         passed, self._last = min(clock - self._last, AT_MOST), clock
         try:
             state, parent = self._rank.status(), self._rank.ppid()
-        except psutil.Error:  # it has ended since, which the pipe will say
+        except UNSEEN:  # if it has ended, the pipe will say so
             return ""
         if call == "MPI_Init" and launched_size() > 1 and parent != LAUNCHER:  # MPI would wait for ever
             return "has lost its launcher, which was killed"
@@ -304,7 +305,7 @@ def works(process: psutil.Process) -> bool:
     """Return whether a process has not ended. A zombie has: only nobody has asked for its exit code yet."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
+    except UNSEEN:
         return False
 
 
@@ -316,7 +317,7 @@ def started_by(process: int, recursive: bool = True) -> set[psutil.Process]:
         recursive: False for its own children alone.
 
     """
-    with suppress(psutil.Error):
+    with suppressUNSEEN:
         return set(psutil.Process(process).children(recursive=recursive))
     return set()
 
@@ -324,7 +325,7 @@ def started_by(process: int, recursive: bool = True) -> set[psutil.Process]:
 def end(processes: Iterable[psutil.Process]) -> None:
     """End processes and what they have started since, but not this process itself."""
     for first in processes:
-        with suppress(psutil.Error):
+        with suppress(*UNSEEN):
             for process in (*first.children(recursive=True), first):
                 if process.pid != os.getpid() and not any(SPARED in word for word in process.cmdline()):
                     process.kill()
@@ -367,7 +368,7 @@ def let_others_speak(seconds: float) -> None:
 def claim_of_launcher() -> Path:
     """Return the file that the first of a launcher's ranks to fail makes while there is no run folder."""
     began = 0.0
-    with suppress(psutil.Error):  # in seconds since the machine was started: its clock may be changed
+    with suppressUNSEEN:  # in seconds since the machine was started: its clock may be changed
         began = psutil.Process(LAUNCHER).create_time() - psutil.boot_time()
     return Path(tempfile.gettempdir()) / f"minitrpo-{os.getuid()}-{LAUNCHER}-{began:.2f}"
 

@@ -15,7 +15,7 @@ from minitrpo.algorithms.options import flag, meant, option, settings_of
 from minitrpo.contract import accepted
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.run_folder.metrics_log import EVALUATION, FIRST, GRADIENTS, LAST
+from minitrpo.run_folder.folder import EVALUATION, FIRST, GRADIENTS, LAST
 from minitrpo.supervision.watchdog import MAX_SLOTS
 
 

@@ -17,7 +17,7 @@ from minitrpo.parallel.comm import Comm, on_root
 from minitrpo.parallel.launcher import launched_size
 from minitrpo.parallel.parameter_server import staleness_of
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
-from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.program import command, ranks
 from minitrpo.supervision.watchdog import guarded
