@@ -14,7 +14,7 @@ from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput, JobFailed
 from minitrpo.parallel.launcher import RANK_VARIABLES
-from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.program import command
 
 IDS = "experiments, such as S1 F2L, or a group of them, such as claims; all"
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from minitrpo.course.statistics import Interval
 from minitrpo.policies import Array
-from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.atomic_files import write_atomically
 
 DATA = Path(__file__).parent / "data"
 PACKED = 300_000  # bytes

@@ -5,7 +5,7 @@ import sys
 
 from minitrpo import commands  # noqa: F401 - first: it answers Ctrl-C
 from minitrpo.errors import BadInput
-from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.program import command
 
 COMMANDS = {
     name: f"minitrpo.commands.{name}"

@@ -16,7 +16,7 @@ from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Member, Plan
 from minitrpo.errors import AlgorithmFailed, BadInput, shorten
 from minitrpo.parallel.comm import OWN as OWN
 from minitrpo.parallel.comm import flat, nested
-from minitrpo.supervision import status
+from minitrpo.supervision.watchdog import status
 
 UNFINISHED = "unfinished_"  # prefix of the arrays of episodes that go on, as OWN is of the run's own
 RESERVED = (OWN, UNFINISHED)

@@ -14,12 +14,13 @@ from minitrpo.commands.plot import LiveCurve, compare
 from minitrpo.commands.train import display, draw
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import name_of, standing_for, trust
+from minitrpo.parallel.comm import on_root
 from minitrpo.policies import Array
 from minitrpo.reports import trained
 from minitrpo.reports.trained import Evaluation, TrainedPolicy
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.provenance import in_notebook
-from minitrpo.supervision.exit_codes import on_root, ranks
+from minitrpo.supervision.program import ranks
 from minitrpo.training.job import make_job, settings_to_begin_with
 from minitrpo.training.start import begin, play
 

@@ -1,12 +1,12 @@
 """What a user types: `python -m minitrpo NAME`, or the script of the same name in mpi_scripts/. Serves all lectures."""
 
 import os
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 from minitrpo.parallel.launcher import is_command
-from minitrpo.supervision.signals import hold_interrupts
 
 with suppress(OSError):  # `python -m` puts the folder one is in first, where a stranger's scipy.py may lie
     if is_command() and sys.path[0] == os.getcwd() and sys.modules["__main__"].__spec__ is not None:
@@ -14,4 +14,5 @@ with suppress(OSError):  # `python -m` puts the folder one is in first, where a 
         if Path(__file__).parents[2] == Path.cwd():
             sys.path.append(os.getcwd())
 
-hold_interrupts()  # loading takes a second
+if is_command():  # Ctrl-C waits while modules are loaded, which takes a second, until `program.heed_interrupts`
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

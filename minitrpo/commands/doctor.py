@@ -19,7 +19,7 @@ from minitrpo.experience.vector_env import repeats
 from minitrpo.parallel.launcher import cores as usable
 from minitrpo.policies import GaussianPolicy
 from minitrpo.run_folder.provenance import PACKAGES, installed, pip_install
-from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.program import command
 from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 
 NEEDED = (*PACKAGES[1:-1], "matplotlib", "tqdm", "threadpoolctl", "imageio")  # mpich may be the cluster's

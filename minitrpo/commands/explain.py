@@ -8,7 +8,7 @@ from minitrpo.errors import BadInput
 from minitrpo.reports.explain import explain
 from minitrpo.reports.trained import MOST_EPISODES
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.program import command
 from minitrpo.supervision.watchdog import guarded
 
 

@@ -14,9 +14,9 @@ from minitrpo.policies import Array
 from minitrpo.reports import plots
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, dots, mean_of_last
 from minitrpo.reports.trained import half_interval
-from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.program import command
 from minitrpo.training.context import RunContext
 from minitrpo.training.settings import MAY_CHANGE
 

@@ -13,7 +13,7 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.reports.trained import load
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.program import command
 from minitrpo.supervision.watchdog import guarded
 from minitrpo.training.asynchronous import make_queue
 from minitrpo.training.context import RunContext, check_arrays

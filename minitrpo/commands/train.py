@@ -11,16 +11,14 @@ from pathlib import Path
 from minitrpo.commands.command_line import job_of, words_of_every_run
 from minitrpo.errors import Stopped, describe_error
 from minitrpo.experience.modules import again
-from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.comm import Comm, on_root
 from minitrpo.reports.plots import learning_curve
 from minitrpo.reports.progress import Progress
 from minitrpo.run_folder.folder import check_free, release_locks, sha256
 from minitrpo.run_folder.provenance import command as typed_command
-from minitrpo.supervision import status
-from minitrpo.supervision.exit_codes import command, on_root, ranks
 from minitrpo.supervision.heartbeat import Heartbeat
-from minitrpo.supervision.signals import asked_to_stop, heed_terminations
-from minitrpo.supervision.watchdog import guarded
+from minitrpo.supervision.program import asked_to_stop, command, heed_terminations, ranks
+from minitrpo.supervision.watchdog import guarded, status
 from minitrpo.training.context import RunContext
 from minitrpo.training.job import Job, one_by_one, recorded
 from minitrpo.training.run_log import Show

@@ -18,11 +18,10 @@ from minitrpo.experience.vector_env import VectorEnv, closed_environments
 from minitrpo.policies import Array
 from minitrpo.reports.plots import picture
 from minitrpo.reports.trained import trained
-from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision import status
-from minitrpo.supervision.exit_codes import command
-from minitrpo.supervision.watchdog import guarded
+from minitrpo.supervision.program import command
+from minitrpo.supervision.watchdog import guarded, status
 
 VIDEO, FILMSTRIP = "video.mp4", "filmstrip.png"
 LIMITS = {"seed": (0, 2**31 - 1), "seconds": (1, 60), "steps": (1, 10**7), "frames": (1, 10**5), "pictures": (1, 100)}

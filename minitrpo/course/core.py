@@ -16,7 +16,7 @@ from minitrpo.course.checks.register import examine, target
 from minitrpo.course.grading.submissions import COURSE, Submission, submissions
 from minitrpo.errors import BadInput, describe_error
 from minitrpo.run_folder.provenance import command as typed_command
-from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.program import command
 
 LECTURES = (  # whose functions an update of TRPO consists of
     *("01_policy_gradient", "02_natural_gradient", "03_conjugate_gradient", "04_line_search"),

@@ -23,10 +23,10 @@ from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 from minitrpo.reports.plots import COLORS, picture
 from minitrpo.reports.trained import evaluate
-from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.jobs import launcher, mpiexec
+from minitrpo.supervision.program import command
 from minitrpo.training.context import check_ranks
 
 LEAST = 1_300  # steps for each of the seconds, on however slow a machine: in a minute the double pendulum stands

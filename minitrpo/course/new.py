@@ -7,7 +7,7 @@ from pathlib import Path
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.provenance import command as typed_command
-from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.program import command
 
 EXAMPLE = Path(__file__).with_name("reinforce.py")
 

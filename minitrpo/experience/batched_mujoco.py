@@ -19,7 +19,7 @@ from minitrpo.experience.environments import EnvironmentSpec, without_mujoco_war
 from minitrpo.experience.mujoco_tasks import TASKS
 from minitrpo.experience.vector_env import VectorEnv, check_finite
 from minitrpo.policies import Array
-from minitrpo.supervision import status
+from minitrpo.supervision.watchdog import status
 
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 ALL = slice(None)

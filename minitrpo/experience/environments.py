@@ -17,7 +17,7 @@ from gymnasium.wrappers import FlattenObservation
 from minitrpo.errors import BadInput, describe_error, shorten
 from minitrpo.experience.modules import GIVEN, TYPED, Untyped, imported
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
-from minitrpo.supervision import status
+from minitrpo.supervision.watchdog import status
 
 NO_BOUND = 1e30  # the largest float32 stands for "unbounded" in many environments
 NO_INTEGER_BOUND = 1e9  # and the largest integer

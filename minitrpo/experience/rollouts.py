@@ -17,8 +17,7 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import EpisodeKey, Purpose, evaluation_seed, first_state_seed
 from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.policies import ActFunction, Array, Policy
-from minitrpo.supervision import status
-from minitrpo.supervision.status import IDLE
+from minitrpo.supervision.watchdog import IDLE, status
 
 MOST_STEPS = 10_000  # of an evaluation's episode where there is no time limit: a good policy may balance for ever
 ROWS = 16  # BLAS kernels work on blocks of 4, 8 or 16 rows

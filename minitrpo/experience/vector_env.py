@@ -12,7 +12,7 @@ from minitrpo.errors import BadInput, EnvironmentFailed, describe_error, shorten
 from minitrpo.experience.environments import EnvironmentSpec, make
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.policies import Array
-from minitrpo.supervision import status
+from minitrpo.supervision.watchdog import status
 
 FLAG = (bool, np.bool_, int, np.integer, np.ndarray)
 SAMPLE = 4  # steps: enough for global random numbers, the clock and what is kept over a reset; no proof

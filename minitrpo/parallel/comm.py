@@ -8,16 +8,18 @@ import os
 import pickle
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from minitrpo.errors import BadInput
 from minitrpo.parallel.launcher import launched_size
 from minitrpo.policies import Array
 
 Arrays = dict[str, Array]
 Nested = dict[str, Any]  # arrays by name, and dicts of them: {"theta": a, "critic": {"phi": b}}
 OWN = "run_"  # prefix of the run's own arrays, in a checkpoint and among the shared arrays
+Result = TypeVar("Result")
 JOINT = "."  # in the names of `flat`: {"theta": a, "critic.phi": b}; no name of a state has one
 
 
@@ -229,3 +231,56 @@ def packed(thing: Any) -> Array:
 def unpacked(buffer: Array) -> Any:
     """Return what `packed` made bytes of."""
     return pickle.loads(buffer.data)  # noqa: S301 # another rank of the same job has sent it
+
+
+# --- a request that cannot be met is refused on all ranks alike
+
+
+def on_root(comm: Comm, work: Callable[[], Result]) -> Result:
+    """Work on the root alone; collective.
+
+    Args:
+        comm: all ranks that call this.
+        work: what the root does.
+
+    Returns:
+        What `work` returned on the root, on every rank.
+
+    Raises:
+        BadInput: on every rank, where `work` raised it.
+
+    """
+    result, refusal = _attempt(work) if comm.rank == 0 else (None, "")
+    result, refusal = comm.broadcast((result, refusal))
+    if refusal:
+        raise BadInput(refusal)
+    return cast(Result, result)
+
+
+def on_all(comm: Comm, work: Callable[[], Result]) -> Result:
+    """Work on every rank; collective.
+
+    Args:
+        comm: all ranks that call this.
+        work: what every rank does.
+
+    Returns:
+        What `work` returned on this rank.
+
+    Raises:
+        BadInput: on every rank, where any of them raised it: that of the lowest rank.
+
+    """
+    result, refusal = _attempt(work)
+    refusals = comm.broadcast([text for text in comm.gather(refusal) if text])
+    if refusals:
+        raise BadInput(refusals[0])
+    return cast(Result, result)
+
+
+def _attempt(work: Callable[[], Result]) -> tuple[Result | None, str]:
+    """Return what `work` returns, or the words with which it refuses."""
+    try:
+        return work(), ""
+    except BadInput as error:
+        return None, str(error)

@@ -1,8 +1,10 @@
-"""How this process was started: by which program, as which of how many ranks, on how many cores."""
+"""How this process was started: by which program, as which of how many ranks, on how many cores and threads."""
 
 import os
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 # How launchers tell a process how many it is one of: MPICH and Intel (PMI), Open MPI, MVAPICH, PMIx under Slurm.
 SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
@@ -32,6 +34,17 @@ def cores() -> int:
         return min(usable, max(1, round(int(quota) / int(period))))
     except (OSError, ValueError):  # no such file, or "max 100000": no quota
         return usable
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Let BLAS use one thread in the body of a `with`.
+
+    Ranks are the parallelism here: threads of several ranks would share the same cores. And a sum that one thread takes
+    has the same order, so the same bits, on a machine with any number of cores.
+    """
+    from threadpoolctl import threadpool_limits  # not before Ctrl-C is held: see `commands`
+
+    return threadpool_limits(1)
 
 
 def script() -> str | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
-from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 
 # Okabe & Ito's colours, which survive a projector and colour blindness

@@ -16,11 +16,9 @@ from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import ROWS, make_vector_env
 from minitrpo.experience.vector_env import RESTLESS, closed_environments
-from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.comm import Comm, on_all, on_root
 from minitrpo.policies import Array, Policy
-from minitrpo.run_folder.checkpoint import newest
-from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.exit_codes import on_all, on_root
+from minitrpo.run_folder.folder import RunFolder, newest
 from minitrpo.training.context import check_arrays, check_settings, make_algorithm, make_policy
 from minitrpo.training.job import recorded_settings
 from minitrpo.training.settings import Choice, chosen

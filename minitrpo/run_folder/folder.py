@@ -1,4 +1,13 @@
-"""The run folder: config.json, metrics.csv, two checkpoints, learning_curve.png. Nothing in it is ever half written."""
+"""The run folder: all that a run leaves on the disk, and the only file that says what lies where.
+
+- config.json: the settings, and what made the run (`provenance`), also of every time that it was resumed;
+- metrics.csv: a row for each update (or --record-every of them), written as the run goes on;
+- checkpoint.npz and checkpoint_before.npz: the newest state of the run and the one before, arrays without pickle;
+- learning_curve.png, and what commands add: trace.json, video.mp4, filmstrip.png;
+- failure.txt: why the first rank failed that did (`supervision.watchdog`).
+
+Nothing in it is ever half written.
+"""
 
 import csv
 import fcntl
@@ -7,7 +16,7 @@ import io
 import json
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import count
@@ -17,12 +26,41 @@ from typing import Any
 import numpy as np
 
 from minitrpo.errors import BadInput
+from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
-from minitrpo.run_folder.checkpoint import CHECKPOINTS, newest, write_atomically
-from minitrpo.run_folder.metrics_log import known_rows, read_cell, read_rows
+from minitrpo.run_folder.atomic_files import write_atomically
 
 LOCKS: list[int] = []  # of the folders in which this process works
 FORMAT = 5  # of what lies in the folder; another number is another version's
+CHECKPOINTS = ("checkpoint.npz", "checkpoint_before.npz")  # the newest, and the one before it
+
+
+# --- the columns of metrics.csv; an algorithm's own columns stand between the first and the last
+
+
+def read_cell(cell: str) -> float:
+    """Return the number of a cell, NaN of an empty one; ValueError if it is none."""
+    return float(cell or "nan")
+
+
+FIRST: dict[str, Callable[[str], float]] = {  # with what their cells are
+    "iteration": int,
+    "env_steps": int,
+    "time_s": float,
+    "episodes": int,
+    "mean_return": read_cell,  # empty where no episode ended, as the next
+    "mean_length": read_cell,
+    "steps_per_update": float,
+}
+EVALUATION = ("eval_return",)  # with --eval-every: mean return of fresh episodes of the mean action, or empty
+SECONDS = (*(f"{phase}_s" for phase in PHASES), "iteration_s")
+LAST = (*SECONDS, "ranks")
+# What became of the gradients of an asynchronous algorithm since the last row, and how old they were
+GRADIENTS = ("applied", "refused", "lost", "staleness_mean", "staleness_max")
+TIMINGS = ("time_s", *LAST)  # differ run by run
+
+
+# --- the folder
 
 
 class RunFolder:
@@ -36,9 +74,21 @@ class RunFolder:
     def create(
         cls, out: str | None, env: str, seed: int, columns: tuple[str, ...], here: Path | None = None
     ) -> "RunFolder":
-        """Return a new folder: `out`, or the next free runs/ENV-seedS-NN. BadInput if something is already there.
+        """Make the folder of a new run.
 
-        columns: of metrics.csv. here: where relative names begin, by default the working directory.
+        Args:
+            out: its name; None: the next free runs/ENV-seedS-NN.
+            env: the environment.
+            seed: the seed of the run.
+            columns: the names of the columns of metrics.csv.
+            here: the folder in which relative names begin, by default the working directory.
+
+        Returns:
+            The folder, with an empty metrics.csv in it.
+
+        Raises:
+            BadInput: something lies there already, or nothing can be written there.
+
         """
         here = here or Path.cwd()
         name = f"{env.rpartition(':')[2].replace('/', '-')}-seed{seed}"
@@ -117,9 +167,20 @@ class RunFolder:
         return numeric
 
     def check_log(self, iteration: int, env_steps: int, columns: tuple[str, ...], every: int) -> int:
-        """Return how many rows metrics.csv has beyond this update; env_steps: the steps taken until then.
+        """Compare metrics.csv with the checkpoint of the same run.
 
-        every: how many updates lie between two rows at most. BadInput if an update up to there is missing.
+        Args:
+            iteration: the update after which the checkpoint was made.
+            env_steps: the environment steps taken until then.
+            columns: the names of the columns that metrics.csv must have.
+            every: how many updates lie between two rows at most.
+
+        Returns:
+            How many rows metrics.csv has beyond this update.
+
+        Raises:
+            BadInput: a column, or an update up to this one, is missing.
+
         """
         rows = self.rows()
         known = known_rows(rows, iteration)
@@ -158,9 +219,12 @@ class RunFolder:
 def check_free(*paths: Path) -> None:
     """Raise BadInput if the folder of a new run has any files, except those of a run that never began."""
     for path in paths:
-        log, names = path / "metrics.csv", {each.name for each in path.iterdir()} if path.is_dir() else {path.name}
-        begun = names <= {"metrics.csv", "metrics.csv.tmp", "config.json.tmp"}
-        if path.exists() and not (begun and (not log.exists() or log.read_bytes().count(b"\n") <= 1)):
+        log = path / "metrics.csv"
+        names = {file.name for file in path.iterdir()} if path.is_dir() else {path.name}
+        never_began = names <= {"metrics.csv", "metrics.csv.tmp", "config.json.tmp"}
+        if log.exists() and log.read_bytes().count(b"\n") > 1:
+            never_began = False
+        if path.exists() and not never_began:
             raise BadInput(f"--out {path} is not empty: choose another, or continue: --resume {shlex.quote(str(path))}")
 
 
@@ -203,3 +267,74 @@ def _new_numbered(parent: Path, name: str) -> Path:
             continue
         break
     return path
+
+
+# --- what stands in its files
+
+
+def read_rows(place: Path) -> list[dict[str, str]]:
+    """Return the rows of a log as text; BadInput if it is not the log of a run.
+
+    A last line without an end is left out: a run was killed while it wrote it.
+    """
+    try:
+        text = place.read_bytes().decode("utf-8")
+        header, *lines = csv.reader(io.StringIO(text[: text.rfind("\n") + 1], newline=""))
+        rows = [dict(zip(header, line, strict=True)) for line in lines]
+        for row in rows:
+            for name, number in FIRST.items():
+                number(row[name])
+    except OSError as error:
+        raise BadInput(f"cannot read {place}: {error.strerror}") from error
+    except (ValueError, KeyError, csv.Error) as error:
+        raise BadInput(f"{place} is damaged: it is not the log of a run") from error
+    return rows
+
+
+def known_rows(rows: list[dict[str, str]], iteration: int) -> list[dict[str, str]]:
+    """Return the rows up to that of an update; none if there is no such row."""
+    return rows[: next((i for i, row in enumerate(rows, 1) if int(row["iteration"]) == iteration), 0)]
+
+
+def newest(folder: Path) -> tuple[dict[str, Array], str]:
+    """Read the newest whole checkpoint of a run.
+
+    Args:
+        folder: the folder of the run.
+
+    Returns:
+        Its arrays, {} if the run has not got as far as its first; and a note if a newer one is damaged, else "".
+
+    Raises:
+        BadInput: there are checkpoints, and none is whole; or one cannot be read at this moment.
+
+    """
+    damaged = []
+    for place in (folder / name for name in CHECKPOINTS):
+        try:
+            content = place.read_bytes()
+        except FileNotFoundError:
+            continue
+        except OSError as error:  # too many open files, a bad wire: it passes, and is no damage
+            raise BadInput(f"cannot read {place}: {error.strerror}; nothing was changed") from error
+        try:
+            arrays = read_arrays(content)
+        except Exception:  # numpy and zipfile raise a dozen kinds, depending on where a bit has flipped
+            damaged.append(f"{place} is damaged")
+            continue
+        return arrays, f"note: {damaged[0]}; continuing from {place.name}" if damaged else ""
+    if damaged:
+        raise BadInput(f"{'; '.join(damaged)}; the run cannot be resumed")
+    return {}, ""
+
+
+def read_arrays(content: bytes) -> dict[str, Array]:
+    """Return the arrays of a checkpoint; raise any exception if it is none, or not as it was written."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as loaded:
+        number = int.from_bytes(content[-12:-10], "little")  # of arrays, as the end of a zip file has it
+        if loaded.zip.testzip() is not None or len(loaded.files) != number:
+            raise ValueError("an array is not as it was written, or is missing")
+        arrays = dict(loaded)
+    if "theta" not in arrays:
+        raise ValueError("there is no theta in it")
+    return arrays

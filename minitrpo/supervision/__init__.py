@@ -1,1 +1,1 @@
-"""Supervision: that every job ends, and says why. The loops only say what they are doing; see `status`."""
+"""Supervision: that every job ends, and says why. The loops only note what they are doing, in `watchdog.status`."""

@@ -1,24 +1,29 @@
 """The watchdog: a tiny process for each rank; it reports what the rank was doing when it was killed or got stuck.
 
-A launcher ends the job when a process dies, but it does not report which episode did it. The watchdog shares the
-rank's `status` (a few integers), sleeps on a pipe, and wakes when the pipe breaks. It is forked before MPI starts.
+A launcher ends the job when a process dies, but it does not report which episode did it. A rank notes in `status` what
+it is doing: a few integers in memory that its watchdog shares, and can read while the rank hangs. The watchdog is
+forked before MPI starts, sleeps on a pipe, and wakes when the pipe breaks.
 """
 
+import ctypes
+import json
+import mmap
 import os
 import select
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import psutil
 
 from minitrpo.parallel.launcher import launched_rank, launched_size
-from minitrpo.supervision import status
-from minitrpo.supervision.status import CALLS
+from minitrpo.policies import Array
 
 STUCK_AFTER = 30.0  # seconds without a call that returns: the default
 PATIENCE = 20  # times as long as an environment's call may an algorithm's take: an update is rightly slow
@@ -28,8 +33,137 @@ HOME, INTERRUPT = b"h", bytes([signal.SIGINT])  # what a rank, or its Ctrl-C, sa
 LINGER = 60.0  # seconds that a launcher may take to end a job
 SPARED = "resource_tracker"  # multiprocessing's: it clears up shared memory and leaves when all others have gone
 LAUNCHER = os.getppid()
+UNSEEN = (psutil.Error, OSError)  # a process has ended, or belongs to another user; too many files are open
 
 _pipe = -1  # the rank's end
+
+
+# --- what a rank is doing
+
+
+class Call(NamedTuple):
+    """A call that may not return."""
+
+    name: str  # by which its user knows it
+    whose: str = ""  # environment | algorithm
+
+    @property
+    def patient(self) -> bool:
+        """Return whether it may rightly take long."""
+        return self.whose != "environment"
+
+
+OURS = ("plan", "digest", "learn", "assist", "state", "restore", "gradient", "apply")
+CALLS = {
+    "": Call(""),  # none
+    "make": Call("constructor", "environment"),
+    **{name: Call(name, "environment") for name in ("reset", "step", "close", "render")},
+    "MPI_Init": Call("MPI_Init"),
+    "begin": Call("constructor", "algorithm"),
+    **{name: Call(name, "algorithm") for name in OURS},
+}
+NUMBERS = {name: number for number, name in enumerate(CALLS)}
+IDLE = -1
+MAX_SLOTS = 1024  # of a rank; there is no more room
+TEXT = 2**18  # bytes; an argument of a command line has at most half as many
+
+
+class Memory(ctypes.Structure):
+    """The memory of a status."""
+
+    _fields_ = (
+        ("call", ctypes.c_int64),  # the number of the one of CALLS that has not returned
+        ("calls", ctypes.c_int64),  # how many there were
+        ("slot", ctypes.c_int64),  # whose environment is at work; IDLE if that is not known
+        ("iteration", ctypes.c_int64),  # the update for which episodes are played; -n: an evaluation after update n
+        ("seeds", ctypes.c_int64 * MAX_SLOTS),  # with which the slots' episodes were reset
+        ("numbers", ctypes.c_int64 * MAX_SLOTS),  # of the slots' episodes; IDLE: none is being played
+        ("job", ctypes.c_char * TEXT),
+    )
+
+
+class Status:
+    """What a process is doing. A process has one, `status`."""
+
+    def __init__(self) -> None:
+        self.memory = Memory()  # that of this process alone, until `share`
+        self._clear()
+
+    def share(self) -> None:
+        """Begin with an empty status, in memory that a process forked from here on reads, too."""
+        self.memory = Memory.from_buffer(mmap.mmap(-1, ctypes.sizeof(Memory)))
+        self._clear()
+
+    def _clear(self) -> None:
+        self.memory.slot = IDLE
+        self.pause()
+
+    def begin(self, call: str, slot: int = IDLE) -> None:
+        """Note that one of CALLS is made now.
+
+        Args:
+            call: its name in CALLS.
+            slot: whose environment is called; IDLE for a call of all environments, or of the algorithm.
+
+        """
+        memory = self.memory
+        memory.slot, memory.call = slot, NUMBERS[call]
+        memory.calls += 1
+
+    def end(self) -> None:
+        """Note that the call has returned."""
+        self.memory.slot, self.memory.call = IDLE, 0
+
+    @contextmanager
+    def at(self, call: str) -> Iterator[None]:
+        """Note a call that is made in the body of a `with`."""
+        self.begin(call)
+        try:
+            yield
+        finally:
+            self.end()
+
+    def play(self, seeds: Array, numbers: Array, iteration: int) -> None:
+        """Note that episodes are being played.
+
+        Args:
+            seeds: with which each slot's environment was reset, (slots,).
+            numbers: of the episodes, (slots,); IDLE for a slot without one.
+            iteration: the update for which they are played; -n: the evaluation after update n.
+
+        """
+        self.pause()
+        slots = min(len(seeds), MAX_SLOTS)
+        self.memory.iteration = iteration
+        self.memory.seeds[:slots] = seeds[:slots].tolist()
+        self.memory.numbers[:slots] = numbers[:slots].tolist()
+
+    def occupy(self, slot: int, seed: int, number: int) -> None:
+        """Note that a slot plays another episode from here on, or none (IDLE)."""
+        if slot < MAX_SLOTS:
+            self.memory.seeds[slot], self.memory.numbers[slot] = seed, number
+
+    def pause(self) -> None:
+        """Note that no episode is being played."""
+        ctypes.memset(self.memory.numbers, 0xFF, ctypes.sizeof(self.memory.numbers))  # IDLE has all its bits set
+
+    def episodes(self) -> list[tuple[int, int]]:
+        """Return (reset seed, number) of the episode whose environment is at work, or of all that are being played."""
+        memory = self.memory
+        slots = range(MAX_SLOTS) if memory.slot == IDLE else [memory.slot]
+        return [(memory.seeds[slot], memory.numbers[slot]) for slot in slots if memory.numbers[slot] != IDLE]
+
+    def describe(self, **job: Any) -> None:
+        """Note what the job is: environment, algorithm, run (the run folder), replay and resume (commands)."""
+        text = json.dumps(job).encode()
+        self.memory.job = text if len(text) < TEXT else b""
+
+    def job(self) -> dict[str, Any]:
+        """Return what `describe` noted, {} before."""
+        return json.loads(self.memory.job or b"{}")
+
+
+status = Status()
 
 
 # --- the rank's side
@@ -41,8 +175,8 @@ def guarded(stuck_after: float) -> Iterator[None]:
     global _pipe
     status.share()
     print(end="", flush=True)  # not twice
+    rank, claimed = psutil.Process(), claim_of_launcher()
     reading, _pipe = os.pipe()
-    rank, claimed = os.getpid(), claim_of_launcher()
     if os.fork() == 0:
         try:
             _guard(reading, rank, stuck_after)
@@ -88,7 +222,7 @@ os.register_at_fork(after_in_child=_close)
 # --- the watchdog's side
 
 
-def _guard(pipe: int, rank: int, stuck_after: float) -> None:
+def _guard(pipe: int, rank: psutil.Process, stuck_after: float) -> None:
     """Sleep until the rank ends; print a report if it ended without a message, or if it is stuck."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -96,12 +230,11 @@ def _guard(pipe: int, rank: int, stuck_after: float) -> None:
     os.dup2(pipe, 0)
     os.closerange(3, 4096)  # nothing of the rank's may stay open here but stderr
     os.close(1)
-    detector, children = HangDetector(rank, stuck_after), Path(f"/proc/{LAUNCHER}/task/{LAUNCHER}/children")
-    # the other ranks that this machine's launcher has started; none if Linux does not list them
-    others = {int(child) for child in children.read_text().split()} - {rank} if children.exists() else set()
-    started, interrupted = set[Any](), False
+    detector = HangDetector(rank, stuck_after)
+    others = started_by(LAUNCHER, recursive=False) - {rank}  # the ranks that this machine's launcher has started
+    started, interrupted = set[psutil.Process](), False
     for look in count():
-        gone = os.getppid() != rank  # a child of the environment's may hold the pipe open
+        gone = os.getppid() != rank.pid  # a child of the environment's may hold the pipe open
         ready, _, _ = select.select([0], [], [], 0 if gone else TICK)
         message = os.read(0, 1) if ready else b""
         interrupted |= message == INTERRUPT
@@ -112,11 +245,11 @@ def _guard(pipe: int, rank: int, stuck_after: float) -> None:
         if complaint and not interrupted:
             _say(complaint, others)
             if not gone:
-                os.kill(rank, signal.SIGKILL)
-            end(started | started_by(rank))  # a launcher waits for whoever holds what it gave the rank
+                os.kill(rank.pid, signal.SIGKILL)
+            end(started | started_by(rank.pid))  # a launcher waits for whoever holds what it gave the rank
             return
         if look % RARELY == 0:  # after the rank has gone, its children are not known
-            started = {each for each in started if each.is_running()} | started_by(rank)
+            started = {process for process in started if process.is_running()} | started_by(rank.pid)
 
 
 def _clear(claimed: Path) -> None:
@@ -126,70 +259,74 @@ def _clear(claimed: Path) -> None:
     null, until = os.open(os.devnull, os.O_RDWR), time.monotonic() + LINGER
     for stream in (0, 2):  # the launcher waits for whoever holds what it gave the rank
         os.dup2(null, stream)
-    while time.monotonic() < until:
-        state, _, beginning = state_of(LAUNCHER)
-        if state == "Z" or not claimed.name.endswith(f"-{LAUNCHER}-{beginning}"):  # Z: it ended and nobody has asked
-            break  # for its exit code yet, which in a container may never happen
-        time.sleep(0.1)
+    with suppress(*UNSEEN):
+        launcher = psutil.Process(LAUNCHER)
+        while works(launcher) and time.monotonic() < until:
+            time.sleep(0.1)
     claimed.unlink(missing_ok=True)
 
 
 class HangDetector:
     """How long a rank gets no further, in time that its watchdog saw pass: who is suspended with it counts nothing."""
 
-    def __init__(self, process: int, stuck_after: float) -> None:
-        self._process, self._stuck_after = process, stuck_after
-        self._still, self._heartbeat, self._last = 0.0, -1, time.monotonic()
+    def __init__(self, rank: psutil.Process, stuck_after: float) -> None:
+        self._rank, self._stuck_after = rank, stuck_after
+        self._still, self._calls, self._last = 0.0, -1, time.monotonic()
 
     def look(self) -> str:
         """Return why the rank is to be ended, "" if it is not."""
-        clock, heartbeat = time.monotonic(), status.heartbeat()
+        clock, call, calls = time.monotonic(), list(CALLS)[status.memory.call], status.memory.calls
         passed, self._last = min(clock - self._last, AT_MOST), clock
-        now, (state, parent, _) = status.now(), state_of(self._process)
-        if now == "MPI_Init" and launched_size() > 1 and parent not in ("", str(LAUNCHER)):  # MPI would wait for ever
+        try:
+            state, parent = self._rank.status(), self._rank.ppid()
+        except UNSEEN:  # if it has ended, the pipe will say so
+            return ""
+        if call == "MPI_Init" and launched_size() > 1 and parent != LAUNCHER:  # MPI would wait for ever
             return "has lost its launcher, which was killed"
-        stopped = state == "T" and launched_size() > 1  # alone: Ctrl-Z
-        if not stopped and (heartbeat != self._heartbeat or now == "" or state in ("T", "t")):
-            self._still, self._heartbeat = 0.0, heartbeat
+        stopped = state == psutil.STATUS_STOPPED and launched_size() > 1  # alone: Ctrl-Z
+        waits = call == "" or state in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+        if not stopped and (calls != self._calls or waits):
+            self._still, self._calls = 0.0, calls
             return ""
         self._still += passed
-        call = CALLS[now]
-        limit = self._stuck_after * (PATIENCE if stopped or call.patient else 1)
+        patient = CALLS[call].patient
+        limit = self._stuck_after * (PATIENCE if stopped or patient else 1)
         if self._still <= limit:
             return ""
         if stopped:
             return f"was stopped (SIGSTOP) and did not continue for {limit:g} s"
-        if now == "step":
+        if call == "step":
             return f"is stuck: no environment step for {limit:g} s"
-        longer = f", {PATIENCE} times --stuck-after," if call.patient else ""
-        return f"is stuck: {call.name} has not returned for {limit:g} s{longer}"
+        longer = f", {PATIENCE} times --stuck-after," if patient else ""
+        return f"is stuck: {CALLS[call].name} has not returned for {limit:g} s{longer}"
 
 
-def state_of(process: int) -> tuple[str, str, str]:
-    """Return what a process does (T stopped, t traced, Z ended), its parent and its beginning; "" if not known."""
+def works(process: psutil.Process) -> bool:
+    """Return whether a process has not ended. A zombie has: only nobody has asked for its exit code yet."""
     try:
-        state, parent, *more = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        return state, parent, more[17]
-    except OSError:
-        return "", "", ""
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except UNSEEN:
+        return False
 
 
-def started_by(process: int) -> set[Any]:
-    """Return the processes under one, as psutil has them, which knows them even when their numbers are given again."""
-    import psutil  # which takes a while to load
+def started_by(process: int, recursive: bool = True) -> set[psutil.Process]:
+    """Return the processes that one has started, and those that they have started.
 
-    with suppress(psutil.Error):
-        return set(psutil.Process(process).children(recursive=True))
+    Args:
+        process: its number.
+        recursive: False for its own children alone.
+
+    """
+    with suppress(*UNSEEN):
+        return set(psutil.Process(process).children(recursive=recursive))
     return set()
 
 
-def end(processes: set[Any]) -> None:
+def end(processes: Iterable[psutil.Process]) -> None:
     """End processes and what they have started since, but not this process itself."""
-    import psutil
-
-    for each in processes:
-        with suppress(psutil.Error):
-            for process in (*each.children(recursive=True), each):
+    for first in processes:
+        with suppress(*UNSEEN):
+            for process in (*first.children(recursive=True), first):
                 if process.pid != os.getpid() and not any(SPARED in word for word in process.cmdline()):
                     process.kill()
 
@@ -197,23 +334,23 @@ def end(processes: set[Any]) -> None:
 # --- what is said, by one rank
 
 
-def _say(what: str, others: set[int]) -> None:
+def _say(what: str, others: set[psutil.Process]) -> None:
     """Print how the rank ended, and in which call or episodes; others: the other ranks of this machine."""
-    job, now = status.job(), status.now()
-    call, idle = CALLS[now], now == "" and not status.episodes()
-    first = any(state_of(each)[0] not in ("", "Z") for each in others)  # the launcher kills all when one has died
+    job, call, iteration = status.job(), CALLS[list(CALLS)[status.memory.call]], status.memory.iteration
+    idle = call.name == "" and not status.episodes()
+    first = any(map(works, others))  # the launcher kills all when one has died
     if launched_size() > 1 and (idle or call.patient) and "killed" in what and not first:
         let_others_speak(1.0)
         if others and job.get("several_machines"):
             return  # the first was on another machine, or its watchdog has reported
     claimed = claim()  # before anything slow: the launcher is about to kill the other ranks
-    iteration, episodes = status.iteration(), status.episodes() if job else []
-    of = f"of iteration {iteration}" if iteration >= 0 else f"of the evaluation after update {-iteration}"
-    playing = [f"episode {number} {of} (reset seed {seed})" for seed, number in episodes]
+    episodes = status.episodes() if job else []
     place = "outside the environments"
-    if playing:
+    if episodes:
+        when = f"iteration {iteration}" if iteration >= 0 else f"the evaluation after update {-iteration}"
+        playing = [f"episode {number} of {when} (reset seed {seed})" for seed, number in episodes]
         place = f"while playing {job['environment']}: {', '.join(playing)}"
-    elif now == "MPI_Init":
+    elif call.name == "MPI_Init":
         place = "while it joined the others, perhaps for lack of room in /dev/shm: python -m minitrpo doctor knows more"
     elif call.whose:
         place = f"in the {call.name} of {job.get(call.whose, f'the {call.whose}')}"
@@ -230,7 +367,10 @@ def let_others_speak(seconds: float) -> None:
 @cache
 def claim_of_launcher() -> Path:
     """Return the file that the first of a launcher's ranks to fail makes while there is no run folder."""
-    return Path(tempfile.gettempdir()) / f"minitrpo-{os.getuid()}-{LAUNCHER}-{state_of(LAUNCHER)[2]}"
+    began = 0.0
+    with suppress(*UNSEEN):  # in seconds since the machine was started: its clock may be changed
+        began = psutil.Process(LAUNCHER).create_time() - psutil.boot_time()
+    return Path(tempfile.gettempdir()) / f"minitrpo-{os.getuid()}-{LAUNCHER}-{began:.2f}"
 
 
 def claim() -> int | None:
@@ -258,7 +398,7 @@ def announce(claimed: int | None, failure: str, episode: int | None) -> None:
         return
     job, lines = status.job(), [f"minitrpo: rank {launched_rank()} {failure}"]
     if job.get("replay") and episode is not None:
-        again = f"{job['replay']} {episode} --iteration {status.iteration()}"
+        again = f"{job['replay']} {episode} --iteration {status.memory.iteration}"
         lines.append(f"  to play that episode in one process: {again}")
     if job.get("resume"):
         lines.append(f"  after you have fixed the cause, continue from the last checkpoint: {job['resume']}")

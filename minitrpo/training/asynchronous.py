@@ -20,7 +20,7 @@ from minitrpo.parallel.mailbox import END, NO_BYTES, Mail, MailStore, Questions,
 from minitrpo.parallel.parameter_server import Arrival, ParameterServer, Rules, work_through
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore
 from minitrpo.parallel.timing import Timeline
-from minitrpo.supervision import status
+from minitrpo.supervision.watchdog import status
 from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.monitor import Monitor, restored
 from minitrpo.training.run_log import RunLog, Show

@@ -13,7 +13,7 @@ from minitrpo.experience.rollouts import Fragments, Rollouts
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.episode_pool import Pool, concurrency, missing_requests
 from minitrpo.policies import Array
-from minitrpo.supervision import status
+from minitrpo.supervision.watchdog import status
 
 WHERE = ("numbers", "starts", "lengths")  # what places a fragment in the batch
 PER_FRAGMENT = (*WHERE, "terminated", "truncated", "returns")

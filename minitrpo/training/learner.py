@@ -13,7 +13,7 @@ from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import nested
 from minitrpo.parallel.episode_pool import requests_for
 from minitrpo.policies import Array
-from minitrpo.supervision import status
+from minitrpo.supervision.watchdog import status
 from minitrpo.training.context import UNKNOWN_LENGTH, RunContext, fresh_filter
 from minitrpo.training.gather import Gathered, Request
 from minitrpo.training.run_log import Row

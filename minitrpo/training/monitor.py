@@ -12,8 +12,8 @@ from minitrpo.errors import infinite_theta
 from minitrpo.experience.observation_filter import merged
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.parameter_server import TALLY, Tally, staleness_of
-from minitrpo.run_folder.metrics_log import GRADIENTS
-from minitrpo.supervision.signals import asked_to_stop
+from minitrpo.run_folder.folder import GRADIENTS
+from minitrpo.supervision.program import asked_to_stop
 from minitrpo.training.context import UNKNOWN_LENGTH, RunContext, make_evaluator
 from minitrpo.training.run_log import RunLog
 from minitrpo.training.workers import ITERATION, OVER, REPORT, SEEN, Of, env_steps

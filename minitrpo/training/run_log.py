@@ -9,7 +9,7 @@ from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.contract import OWN
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
-from minitrpo.supervision.signals import asked_to_stop
+from minitrpo.supervision.program import asked_to_stop
 from minitrpo.training.context import SETTINGS, RunContext, counted
 
 # Environment steps that a run has taken already -> its display, with update(row), note(text) and close()

@@ -15,14 +15,12 @@ from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, place_of
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.rollouts import is_batched
 from minitrpo.experience.vector_env import RESTLESS, closed_environments, repeats
-from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.comm import Comm, on_all, on_root
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.reports.progress import summary_writer
-from minitrpo.run_folder.checkpoint import newest
-from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.folder import RunFolder, newest
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision import status
-from minitrpo.supervision.exit_codes import on_all, on_root
+from minitrpo.supervision.watchdog import status
 from minitrpo.training import asynchronous, synchronous
 from minitrpo.training.context import RunContext, check_arrays, check_settings, counted, make_algorithm, working_size
 from minitrpo.training.job import Job

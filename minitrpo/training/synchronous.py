@@ -13,8 +13,8 @@ from minitrpo.experience.vector_env import RESTLESS
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
-from minitrpo.supervision import status
-from minitrpo.supervision.signals import asked_to_stop
+from minitrpo.supervision.program import asked_to_stop
+from minitrpo.supervision.watchdog import status
 from minitrpo.training.context import (
     RunContext,
     check_ranks,

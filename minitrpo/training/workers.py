@@ -21,7 +21,7 @@ from minitrpo.parallel.comm import Nested, nested
 from minitrpo.parallel.parameter_server import Pulled, Tally
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
-from minitrpo.supervision import status
+from minitrpo.supervision.watchdog import status
 from minitrpo.training.context import RunContext, fresh_filter, make_algorithm
 from minitrpo.training.settings import Choice, Settings
 

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from minitrpo.errors import BadInput
-from minitrpo.parallel.comm import connect
+from minitrpo.parallel.comm import connect, on_all, on_root
 from minitrpo.parallel.episode_pool import DynamicPool
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.parallel.mailbox import Mail, MailStore, serve
 from minitrpo.parallel.parameter_server import ParameterServer, Rules, Tally, work_through
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore
-from minitrpo.supervision.exit_codes import on_all, on_root
 
 LEFT, NONE = 2**62, 10**9
 NAMES = ("theta", "run_tally_clocks")

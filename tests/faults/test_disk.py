@@ -12,9 +12,7 @@ from runs import MAINS, forked, lasting
 
 from minitrpo.commands import doctor
 from minitrpo.errors import BadInput
-from minitrpo.run_folder import checkpoint
-from minitrpo.run_folder.folder import RunFolder, release_locks
-from minitrpo.run_folder.metrics_log import read_rows
+from minitrpo.run_folder.folder import CHECKPOINTS, RunFolder, newest, read_rows, release_locks
 
 MAINS["faulty"] = main_with
 JOB = ("--env", "CartPole-v1", "--hidden", 4, "--steps-per-update", 100, "--total-steps", 500, "--progress", "none")
@@ -105,7 +103,7 @@ def test_a_run_without_its_first_checkpoint_begins_again(tmp_path):
     shutil.copytree(tmp_path / "whole", tmp_path / "run")
     folder = RunFolder(tmp_path / "run")
     folder.forget_after(0)
-    for name in checkpoint.CHECKPOINTS:
+    for name in CHECKPOINTS:
         (folder.path / name).unlink(missing_ok=True)
     again = forked("train", "--resume", "run", "--progress", "none", cwd=tmp_path)
     assert "it begins again" in again.out, again
@@ -138,14 +136,14 @@ def test_what_passes_is_no_damage(number, cartpole_run, monkeypatch):
 
     monkeypatch.setattr(Path, "read_bytes", read)
     with pytest.raises(BadInput, match=r"cannot read .*checkpoint\.npz: it passes"):
-        checkpoint.newest(cartpole_run)
+        newest(cartpole_run)
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"\x80\x04.", b"\x93NUMPY"])
 def test_nobody_is_told_to_allow_pickle(content, tmp_path):
     (tmp_path / "checkpoint.npz").write_bytes(content)
     with pytest.raises(BadInput, match="damaged") as refused:
-        checkpoint.newest(tmp_path)
+        newest(tmp_path)
     assert "pickle" not in str(refused.value)
 
 

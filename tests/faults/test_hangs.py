@@ -9,14 +9,15 @@ from types import SimpleNamespace
 
 import hostile_algorithms
 import hostile_envs
+import psutil
 import pytest
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from hostile_envs import STUCK
 from runs import MAINS, forked
 
 from minitrpo.commands import check
-from minitrpo.supervision import status, watchdog
-from minitrpo.supervision.watchdog import PATIENCE, STUCK_AFTER, HangDetector
+from minitrpo.supervision import watchdog
+from minitrpo.supervision.watchdog import PATIENCE, STUCK_AFTER, HangDetector, status
 
 JOB = ("--hidden", "4", "--total-steps", "400", "--steps-per-update", "100", "--out", "run", "--progress", "none")
 
@@ -95,12 +96,16 @@ class World:
     """Time, and what a process does in it."""
 
     def __init__(self, monkeypatch, ranks=2):
-        self.time, self.state, self.parent = 0.0, "S", str(watchdog.LAUNCHER)
+        self.time, self.state, self.parent = 0.0, psutil.STATUS_SLEEPING, watchdog.LAUNCHER
         status.share()
         monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda: self.time))
-        monkeypatch.setattr(watchdog, "state_of", lambda process: (self.state, self.parent, ""))
         monkeypatch.setattr(watchdog, "launched_size", lambda: ranks)
-        self.detector = HangDetector(1, 5.0)
+        self.detector = HangDetector(SimpleNamespace(status=lambda: self.state, ppid=self.ppid), 5.0)
+
+    def ppid(self):
+        if self.parent is None:
+            raise psutil.NoSuchProcess(1)
+        return self.parent
 
     def complaint(self, seconds, step=1.0):
         """Return the first complaint and its time, looking once a second."""
@@ -128,7 +133,7 @@ def test_a_step_may_take_a_while_and_an_update_longer(monkeypatch):
 
 
 def test_a_rank_whose_launcher_is_killed_while_it_joins_the_others_does_not_wait_for_them(monkeypatch):
-    for ranks, launcher, lost in ((2, "1", True), (1, "1", False), (2, str(watchdog.LAUNCHER), False), (2, "", False)):
+    for ranks, launcher, lost in ((2, 1, True), (1, 1, False), (2, watchdog.LAUNCHER, False), (2, None, False)):
         world = World(monkeypatch, ranks)
         status.begin("MPI_Init")
         world.parent = launcher
@@ -148,11 +153,11 @@ def test_who_is_suspended_together_with_its_watchdog_is_not_stuck(monkeypatch):
 
 def test_a_stopped_rank_is_in_the_end_given_up(monkeypatch):
     world = World(monkeypatch)
-    world.state = "T"
+    world.state = psutil.STATUS_STOPPED
     words, when = world.complaint(1000)
     assert words.startswith("was stopped (SIGSTOP)")
     assert 100 < when <= 102
-    for state, ranks in (("t", 2), ("T", 1)):  # a debugger; Ctrl-Z
+    for state, ranks in ((psutil.STATUS_TRACING_STOP, 2), (psutil.STATUS_STOPPED, 1)):  # a debugger; Ctrl-Z
         world = World(monkeypatch, ranks)
         status.begin("step", 0)
         world.state = state

@@ -96,7 +96,7 @@ def test_a_job_that_fails_before_it_has_a_folder_says_so_once_and_leaves_nothing
 def test_a_rank_that_is_killed_ends_the_job_and_nothing_is_lost(tmp_path, monkeypatch):
     """The other one, which waits for it, does not speak for it, although its watchdog wakes up first."""
     patch = (
-        "import time\nfrom minitrpo.supervision import status, watchdog\njob = status.job\n"
+        "import time\nfrom minitrpo.supervision import watchdog\nstatus = watchdog.status\njob = status.job\n"
         "pause = 0.3 * (watchdog.launched_rank() == 0)\n"
         "status.job = lambda: (time.sleep(pause), job())[1]"
     )
@@ -210,7 +210,7 @@ def test_too_little_shared_memory_is_named(tmp_path):
 
 def test_what_mpi_raises_when_a_rank_has_gone_is_one_line():
     program = (
-        "from mpi4py import MPI\nfrom minitrpo.supervision.exit_codes import explain\n"
+        "from mpi4py import MPI\nfrom minitrpo.supervision.program import explain\n"
         "print([len(explain(MPI.Exception(number)).splitlines()) for number in (MPI.ERR_OTHER, MPI.ERR_RANK)])"
     )
     said = subprocess.run([sys.executable, "-c", program], env=HOME, capture_output=True, text=True, check=True).stdout

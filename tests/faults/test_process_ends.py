@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -22,7 +23,8 @@ from runs import MAINS, forked, lasting
 from minitrpo.commands import train as train_command
 from minitrpo.commands.train import unfinished
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision import signals, watchdog
+from minitrpo.supervision import program as our_program
+from minitrpo.supervision import watchdog
 from minitrpo.supervision.watchdog import end, guarded, started_by
 
 SHORT = ("--hidden", 4, "--critic", "linear", "--progress", "none")
@@ -106,7 +108,7 @@ def test_a_run_that_is_told_to_end_saves_and_goes_on_to_the_bit(kind, tmp_path, 
 
 
 def test_who_is_told_again_to_end_waits_for_no_update(tmp_path, monkeypatch):
-    monkeypatch.setattr(signals, "IMPATIENT", 0.0)  # seconds
+    monkeypatch.setattr(our_program, "IMPATIENT", 0.0)  # seconds
     told = later(lambda self: (os.kill(os.getpid(), signal.SIGTERM), Walk.see(self), 0.0, False, False, {})[1:])
     walk({}, "told", step=told)  # for ever
     words = ("--env", "Hostile-told-v0", "--requests", "episodes", *SHORT)
@@ -246,3 +248,28 @@ def test_who_has_lost_its_parent_is_still_known():
     finally:
         bystander.kill()
         bystander.wait()
+
+
+def clears(words):
+    watchdog._clear(Path(words[0]))
+    return 0
+
+
+MAINS["clears"] = clears
+
+
+def test_a_launcher_that_has_ended_and_was_not_waited_for_is_gone(tmp_path, monkeypatch):
+    """In a container nobody may wait for it: the claim of its ranks is cleared all the same."""
+    launcher, claimed = subprocess.Popen(["true"]), tmp_path / "claim"
+    claimed.touch()
+    try:
+        while (process := psutil.Process(launcher.pid)).status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
+        assert not watchdog.works(process)
+        assert watchdog.works(psutil.Process())
+        monkeypatch.setattr(watchdog, "LAUNCHER", launcher.pid)
+        cleared = forked("clears", claimed, cwd=tmp_path, timeout=watchdog.LINGER / 2)
+        assert cleared.code == 0, cleared
+        assert not claimed.exists()
+    finally:
+        launcher.wait()

@@ -20,8 +20,8 @@ from runs import ROOT, forked, run
 
 from minitrpo import BadInput
 from minitrpo.experience.modules import is_installed
-from minitrpo.run_folder.checkpoint import CHECKPOINTS, write_atomically
-from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.atomic_files import write_atomically
+from minitrpo.run_folder.folder import CHECKPOINTS, RunFolder
 
 CONFIG, CSV, NPZ = "config.json", "metrics.csv", "checkpoint.npz"
 GO_ON = ("--total-steps", 200, "--progress", "none")

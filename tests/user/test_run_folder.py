@@ -22,8 +22,7 @@ from minitrpo.course import classroom, demo
 from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import PHASES, Timeline
-from minitrpo.run_folder.folder import RunFolder, release_locks
-from minitrpo.run_folder.metrics_log import FIRST, LAST
+from minitrpo.run_folder.folder import FIRST, LAST, RunFolder, release_locks
 from minitrpo.training.context import RunContext
 from minitrpo.training.run_log import Row, RunLog
 from minitrpo.training.settings import chosen

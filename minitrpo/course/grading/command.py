@@ -17,9 +17,9 @@ from minitrpo.course.grading.running import Limits, Outcome, has_namespaces, run
 from minitrpo.course.grading.submissions import Submission, submissions
 from minitrpo.course.grading.table import Row, as_csv, as_text, as_text_cell, handed_back, marks_in, rows_of, sums
 from minitrpo.errors import BadInput
-from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.provenance import pip_install
-from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.program import command
 
 EPILOG = """Every notebook runs from top to bottom, in its own process and temporary folder, with short budgets.
 An exercise has 1 point if the student's function passes the check of this package. A check in the notebook does not

@@ -24,7 +24,7 @@ from minitrpo.course.grading.submissions import content, written
 from minitrpo.errors import BadInput, one_line, shorten
 from minitrpo.run_folder.folder import RunFolder, sha256
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.program import command
 from minitrpo.training.context import check_settings, counted
 from minitrpo.training.settings import Choice, algorithm_of, chosen, presets
 

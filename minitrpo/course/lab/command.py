@@ -11,7 +11,7 @@ from minitrpo.course import NOTEBOOKS
 from minitrpo.course.lab.copies import put_widgets_away, update
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.provenance import pip_install
-from minitrpo.supervision.exit_codes import command
+from minitrpo.supervision.program import command
 
 SETTINGS = Path(__file__).parent / "settings"
 EPILOG = """A corrected lecture is merged into your copy, cell by cell. Your changes and additions stay. If the course

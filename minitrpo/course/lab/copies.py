@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from minitrpo.course.lab.merging import changed_by_hand, merged, read
-from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.atomic_files import write_atomically
 
 PAGES = ("README.md", "glossary.md", "concepts.md", "LICENSE")
 GIVEN = ".course"  # the folder with what the course gave last

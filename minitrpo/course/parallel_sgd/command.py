@@ -13,13 +13,13 @@ from minitrpo.course.parallel_sgd.descent import Trace, play, run
 from minitrpo.course.parallel_sgd.problem import MODES, SGDSettings, stability_bound
 from minitrpo.course.result_folder import gone_if_empty, new_folder
 from minitrpo.errors import AlgorithmFailed, BadInput
-from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.comm import Comm, on_root
 from minitrpo.parallel.launcher import launched_size
 from minitrpo.parallel.parameter_server import staleness_of
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
-from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.exit_codes import command, on_root, ranks
+from minitrpo.supervision.program import command, ranks
 from minitrpo.supervision.watchdog import guarded
 
 COLORS = dict(zip(MODES, (BLUE, ORANGE, GREEN, RED), strict=True))

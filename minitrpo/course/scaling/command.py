@@ -18,8 +18,8 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.environments import describe
 from minitrpo.experience.modules import trust
 from minitrpo.parallel.launcher import RANK_VARIABLES
-from minitrpo.run_folder.checkpoint import write_atomically
-from minitrpo.supervision.exit_codes import command
+from minitrpo.run_folder.atomic_files import write_atomically
+from minitrpo.supervision.program import command
 
 ENVIRONMENTS = "Reacher-v5,HalfCheetah-v5,Hopper-v5,Humanoid-v5"
 

@@ -33,7 +33,7 @@ from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.policy_gradient import policy_gradient
 from minitrpo.returns import standardise
-from minitrpo.run_folder.checkpoint import write_atomically
+from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import flags, launcher, mpiexec

@@ -24,11 +24,11 @@ from minitrpo.parallel.launcher import RANK_VARIABLES, cores
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 from minitrpo.reports.plots import BLUE, COLORS, GREY, RED
-from minitrpo.run_folder.checkpoint import write_atomically
-from minitrpo.run_folder.metrics_log import SECONDS
+from minitrpo.run_folder.atomic_files import write_atomically
+from minitrpo.run_folder.folder import SECONDS
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.exit_codes import command
 from minitrpo.supervision.jobs import flags
+from minitrpo.supervision.program import command
 from minitrpo.training.context import check_ranks
 from minitrpo.training.settings import algorithm_of, presets
 

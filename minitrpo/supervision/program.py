@@ -1,30 +1,34 @@
-"""How a program of ours begins and ends: MPI if there are ranks, one BLAS thread, an exit code for each failure."""
+"""How a program of ours begins and ends: its ranks, what signals are to it, and an exit code for each failure."""
 
 import atexit
 import ctypes
 import functools
+import math
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn, TypeVar, cast
-
-from threadpoolctl import threadpool_limits
+from typing import Any, NoReturn
 
 from minitrpo.errors import AlgorithmFailed, BadInput, EnvironmentFailed, EpisodeFailed, JobFailed, Stopped, shorten
 from minitrpo.parallel.comm import Comm, connect
-from minitrpo.parallel.launcher import is_command, launched_rank, launched_size, program
-from minitrpo.supervision import status
-from minitrpo.supervision.signals import heed_interrupts
-from minitrpo.supervision.watchdog import dismiss, end, let_others_speak, report, started_by
+from minitrpo.parallel.launcher import is_command, launched_rank, launched_size, one_blas_thread, program
+from minitrpo.supervision.watchdog import dismiss, end, let_others_speak, report, started_by, status
 
-Result = TypeVar("Result")
-Own = TypeVar("Own")
 OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 STOPPED = 143  # what a shell says of a process that SIGTERM ended
+NO_READER = 141  # what it says of one that wrote to a pipe whose reader, such as head, had left
 LINGER = 1.5  # seconds that a rank gives one that may know more
+IMPATIENT = 2.0  # seconds: launchers send a signal twice, and the second would interrupt the answer to the first
+
+_interrupted = -IMPATIENT  # when Ctrl-C came last
+_asked_to_stop = math.inf  # when SIGTERM came first
+
+
+# --- the beginning
 
 
 def command(name: str) -> Callable[[Callable[[str, list[str]], int]], Callable[..., int]]:
@@ -57,7 +61,9 @@ def command(name: str) -> Callable[[Callable[[str, list[str]], int]], Callable[.
 def ranks() -> Iterator[Comm]:
     """Yield the ranks that this process is one of; a failure of one among several ends all, as the others wait for it.
 
-    BLAS gets one thread: ranks are the parallelism here, and sums then have one order on any machine.
+    Raises:
+        BadInput: MPI does not work on this machine.
+
     """
     try:
         with status.at("MPI_Init"):
@@ -66,9 +72,9 @@ def ranks() -> Iterator[Comm]:
         raise BadInput(f"MPI does not work here: {error}; see python -m minitrpo doctor") from error
     try:
         heed_interrupts()
-        with threadpool_limits(1):
+        with one_blas_thread():
             yield comm
-    except (BadInput, Stopped):  # on all ranks alike: see `on_all`
+    except (BadInput, Stopped):  # on all ranks alike: see `comm.on_all`
         comm.close()
         raise
     except BaseException as error:
@@ -80,28 +86,74 @@ def ranks() -> Iterator[Comm]:
     comm.close()
 
 
-def on_root(comm: Comm, work: Callable[[], Result]) -> Result:
-    """Return on every rank what `work` returns on the root; BadInput on all, if it raises that."""
-    result, reason = comm.broadcast(_attempt(work) if comm.rank == 0 else None)
-    if reason:
-        raise BadInput(reason)
-    return cast(Result, result)
+# --- signals: Ctrl-C interrupts the root; SIGTERM asks a run to end at a checkpoint, or again: now
 
 
-def on_all(comm: Comm, work: Callable[[], Result]) -> Result:
-    """Return on each rank what `work` returns there; BadInput on all, if it raises that on one; collective."""
-    result, reason = _attempt(work)
-    reasons = comm.broadcast([*filter(None, comm.gather(reason))])
-    if reasons:
-        raise BadInput(reasons[0])
-    return cast(Result, result)
+def heed_interrupts() -> None:
+    """From here on Ctrl-C, one that waited too, raises KeyboardInterrupt at the root, which ends the other ranks.
+
+    Until MPI knows all ranks it waits: they would wait for one that left. See `commands`.
+    """
+    if is_command():
+        signal.signal(signal.SIGINT, _interrupt)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def _attempt(work: Callable[[], Result]) -> tuple[Result | None, str]:
-    try:
-        return work(), ""
-    except BadInput as error:
-        return None, str(error)
+def _interrupt(number: int, frame: Any) -> None:
+    global _interrupted
+    again, _interrupted = time.monotonic() - _interrupted < IMPATIENT, time.monotonic()
+    if launched_rank() == 0 and not again:
+        raise KeyboardInterrupt
+
+
+def heed_terminations() -> None:
+    """From here on SIGTERM is a request to the root; launchers send it to all ranks."""
+    if is_command():
+        signal.signal(signal.SIGTERM, _stop)
+
+
+def _stop(number: int, frame: Any) -> None:
+    global _asked_to_stop
+    again, _asked_to_stop = time.monotonic() - _asked_to_stop >= IMPATIENT, min(_asked_to_stop, time.monotonic())
+    if again and signal.getsignal(signal.SIGINT) is _interrupt:
+        _interrupt(number, frame)  # the update may never end, as an episode without a time limit
+
+
+def asked_to_stop() -> bool:
+    """Return whether this process was asked to end soon."""
+    return _asked_to_stop < math.inf
+
+
+# A process that an environment forks has Python's own handlers.
+
+OURS: dict[int, Any] = {
+    signal.SIGINT: (_interrupt, signal.default_int_handler),
+    signal.SIGTERM: (_stop, signal.SIG_DFL),
+}
+_mask = set[Any]()  # the signals that were blocked before
+
+
+def _hold_signals() -> None:
+    """Let a signal to a child wait until it has handlers of its own: Python would forget one that came before."""
+    global _mask
+    _mask = signal.pthread_sigmask(signal.SIG_BLOCK, OURS)
+
+
+def _release_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _mask)
+
+
+def _become_a_child() -> None:
+    for number, (ours, default) in OURS.items():
+        if signal.getsignal(number) is ours:
+            signal.signal(number, default)
+    _release_signals()
+
+
+os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_become_a_child)
+
+
+# --- the end
 
 
 def answer(error: BaseException, title: str = "minitrpo") -> int:
@@ -118,8 +170,8 @@ def answer(error: BaseException, title: str = "minitrpo") -> int:
             dismiss()
             print("\ninterrupted" + (f"; to continue from the last checkpoint: {resume}" if resume else ""), flush=True)
             return INTERRUPTED
-        case BrokenPipeError() if not status.job().get("run"):  # who read what a command prints, such as head, has left
-            return 141
+        case BrokenPipeError() if not status.job().get("run"):
+            return NO_READER
         case BadInput():
             what = shorten(error, str, 1000)
         case FileNotFoundError(filename=None):
