@@ -1,7 +1,7 @@
 """Lecture 12: the epochs of a PPO update; `batch_ppo.climb` is the same with all settings of a run.
 
-What a run adds: advantages standardised in each minibatch, an entropy term, gradients shortened to a largest norm, single
-precision, and what the log says. A test compares the two.
+What a run adds: advantages standardised in each minibatch, an entropy term, gradients shortened to a largest norm,
+single precision, and what the log says. A test compares the two.
 """
 
 import numpy as np
