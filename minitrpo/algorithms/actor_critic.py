@@ -8,29 +8,27 @@ value function are two perceptrons in one flat vector, theta = (policy, value), 
 With a barrier (A2C) all environments take t_max steps, then theta takes one:
 
     1. t_max steps of every environment, on all ranks ... experience/rollouts.py: Rollouts.advance
-    2. the samples travel to the root, or 4's sums do ... algorithms/actor_critic.py: A2C.digest
+    2. the samples travel to the root ................... algorithms/actor_critic.py: A2C.digest
     3. R_t = r_t + gamma R_{t+1}, from V or 0 at a cut .. algorithms/actor_critic.py: bootstrapped_returns
     4. grad log pi (R - V) + c grad H, and grad (R - V)^2 algorithms/actor_critic.py: loss_gradient
     5. one step of the optimiser ........................ algorithms/actor_critic.py: A2C.learn
 
-As typed samples travel: the root learns from 5 steps of 16 environments in less time than it would take to add up 16
-gradients of ten thousand numbers each. With `--travels gradients` the rank that played a fragment sends the sum of its
-gradients; the root adds all sums in the order of the environments and shortens the result, once. Each has the same bits
-on any number of ranks; the two agree up to rounding.
+Samples travel, not gradients: the root learns from 5 steps of 16 environments in less time than it would take to add up
+16 gradients of ten thousand numbers each.
 
-Without one (A3C) each worker, until the work is over (parallel/parameter_server.py: work_through),
+Without a barrier (A3C) each worker repeats, until the run is over (parallel/parameter_server.py: work_through):
 
     1. pulls theta ...................................... parallel/parameter_server.py: ParameterServer.pull
     2. plays t_max steps of its environments ............ experience/rollouts.py: Rollouts.advance
     3. R_t = r_t + gamma R_{t+1}, from V or 0 at a cut .. algorithms/actor_critic.py: bootstrapped_returns
     4. grad log pi (R - V) + c grad H, and grad (R - V)^2 algorithms/actor_critic.py: loss_gradient
-    5. pushes the gradient, however old by now .......... parallel/parameter_server.py: ParameterServer.push
+    5. pushes the gradient, however old by then ......... parallel/parameter_server.py: ParameterServer.push
     6. a step of the shared optimiser, where theta is ... algorithms/asynchronous_algorithm.py: descend
 
 Source: Mnih et al. 2016, algorithm S3.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,7 +53,6 @@ from minitrpo.algorithms.asynchronous_algorithm import (
 )
 from minitrpo.algorithms.options import discount_option, option
 from minitrpo.algorithms.samples import samples_of
-from minitrpo.block_sums import ordered_sum
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.optimisers import OPTIMISERS, clipped_norm, in_place, initial_state
@@ -117,8 +114,18 @@ class ActorCritic(Acting):
 def bootstrapped_returns(rewards: Array, final_values: Array, last: Array, terminated: Array, discount: float) -> Array:
     """Return R_t = r_t + discount R_{t+1}, (N,), to the end of each fragment, and V(final observation) after a cut.
 
-    final_values: one per fragment, in order; last, terminated: masks (N,); where the task terminated nothing comes
-    after. Source: Mnih et al. 2016, algorithm S3.
+    Args:
+        rewards: r, (N,), one fragment after the other.
+        final_values: V of the observation after each fragment, (E,); it counts where the fragment was merely cut.
+        last: whether a step is the last one of its fragment, (N,).
+        terminated: whether the task ended with the step, (N,).
+        discount: gamma.
+
+    Returns:
+        The returns R, (N,).
+
+    Source: Mnih et al. 2016, algorithm S3.
+
     """
     # 1. a copy of the rewards, in floats: what follows changes it
     rewards = rewards.astype(float)
@@ -154,10 +161,17 @@ class ActorCriticSettings(AnnealingSettings):
 
 
 def loss_gradient(at: LogProbability, value: Linearisation, returns: Array, settings: ActorCriticSettings) -> Array:
-    """Return the gradient of the loss, (P,): the policy's part, then the value's, each shortened to the largest norm.
+    """Return the gradient of the loss: the policy's part, then the value's, each shortened to the largest norm.
 
-    at, value: policy and value function at N steps; V(s) is value.outputs, (N, 1). returns: R, (N,), constants.
-    settings: entropy_weight, value_weight, max_gradient_norm.
+    Args:
+        at: the policy at N steps.
+        value: the value function at the same steps; V(s) is value.outputs, (N, 1).
+        returns: R, (N,), constants.
+        settings: entropy_weight, value_weight and max_gradient_norm are used.
+
+    Returns:
+        The gradient, (P,).
+
     """
     s, n = settings, len(returns)
     # 1. advantages: constants from here on
@@ -173,9 +187,19 @@ def loss_gradient(at: LogProbability, value: Linearisation, returns: Array, sett
 def actor_critic_gradient(
     model: ActorCritic, theta: Array, samples: Arrays, settings: ActorCriticSettings
 ) -> tuple[Array, dict[str, float]]:
-    """Return the gradient of the loss at theta, (P,), each network's shortened to the largest norm; and LOGGED.
+    """Return the gradient of the loss of some fragments, and what the log says of it.
 
     R is that of `bootstrapped_returns`, or GAE's mixture of shorter ones with a lambda below 1.
+
+    Args:
+        model: the policy and the value function.
+        theta: the parameters of both, (P,).
+        samples: those of `samples_of`, N steps.
+        settings: of the loss.
+
+    Returns:
+        The gradient (P,), each network's part shortened to the largest norm, and the columns LOGGED.
+
     """
     s, last, terminated = settings, samples["last"], samples["terminated"]
     actor, critic = model.split(theta)
@@ -193,26 +217,6 @@ def actor_critic_gradient(
     return gradient, dict(zip(LOGGED, (*means, float(np.sqrt(gradient @ gradient))), strict=True))
 
 
-def gradient_sums(model: ActorCritic, theta: Array, samples: Arrays, settings: ActorCriticSettings) -> Array:
-    """Return (P + 4,): the sums over a fragment of the gradient, not shortened, and of LOGGED's means, and N."""
-    gradient, means = actor_critic_gradient(model, theta, samples, replace(settings, max_gradient_norm=np.inf))
-    return len(samples["rewards"]) * np.concatenate([gradient, [means[name] for name in LOGGED[:-1]], [1.0]])
-
-
-def pooled_gradient(
-    model: ActorCritic, sums: Array, settings: ActorCriticSettings
-) -> tuple[Array, dict[str, float], int]:
-    """Return what `actor_critic_gradient` does of all steps, up to rounding, and N; sums: (W, P + 4), a row per worker.
-
-    The sum of all rows is shortened, once: a gradient of few steps is longer than that of many.
-    """
-    total = ordered_sum(sums)
-    gradient, means = np.split(total[:-1] / total[-1], [-3])
-    gradient = np.concatenate([clipped_norm(part, settings.max_gradient_norm) for part in model.split(gradient)])
-    logged = dict(zip(LOGGED, (*means.tolist(), float(np.sqrt(gradient @ gradient))), strict=True))
-    return gradient, logged, int(total[-1])
-
-
 # --- the members
 
 SEGMENTS = {"requests": "segments", "num_envs": 16}
@@ -228,6 +232,16 @@ BY_ENV: dict[str, dict[str, Any]] = {  # presets for single environments
     "HalfCheetah-v5": LOCOMOTION | {"initial_log_std": -2.0},
 }
 LONGER = ("Hopper-v5", "HalfCheetah-v5")  # where rl-zoo's 8 steps ahead serve better than 5
+A2C_PRESET = Preset(
+    "5 steps of 16 environments per update",
+    {**SEGMENTS, "steps_per_update": 80, "record_every": 50, "step_size": 5e-3},
+    BY_ENV | {env: BY_ENV[env] | {"steps_per_update": 128} for env in LONGER},
+)
+ONLINE_PRESET = Preset(
+    "one step of 16 environments per update",
+    {**SEGMENTS, "steps_per_update": 16, "record_every": 250, "step_size": 2e-3},
+    BY_ENV,
+)
 
 
 class ActorCriticMember(Member):
@@ -252,57 +266,34 @@ class ActorCriticMember(Member):
 # --- with a barrier
 
 
-@dataclass(frozen=True)
-class A2CSettings(ActorCriticSettings):
-    """Settings of the synchronous algorithms."""
-
-    travels: str = option(
-        "samples", "ranks send samples, or sums of gradients; equal except for rounding", "",
-        ("samples", "gradients"),
-    )  # fmt: skip
-
-
 class A2C(ActorCriticMember, Algorithm):
     """Every update is one step of the actor-critic loss over num_envs x t_max steps; t_max by --steps-per-update."""
 
-    Settings = A2CSettings
-    presets: ClassVar[dict[str, Preset]] = {
-        "default": Preset(
-            "5 steps of 16 environments per update",
-            {**SEGMENTS, "steps_per_update": 80, "record_every": 50, "step_size": 5e-3},
-            BY_ENV | {env: BY_ENV[env] | {"steps_per_update": 128} for env in LONGER},
-        )
-    }
+    Settings = ActorCriticSettings
+    presets: ClassVar = {"default": A2C_PRESET}
 
     @classmethod
     def check_policy(cls, policy: Any) -> None:
         if cls.learn is A2C.learn:
             refuse_other_network(policy, ActorCritic, ("split", "distribution", "value_sizes", "values"))
 
-    def __init__(self, settings: A2CSettings, context: Context) -> None:
+    def __init__(self, settings: ActorCriticSettings, context: Context) -> None:
         super().__init__(settings, context)
-        fresh = super().state()
-        self.theta, self.optimiser, self.env_steps = fresh["theta"], fresh["optimiser"], 0
+        start = super().state()
+        self.theta, self.optimiser, self.env_steps = start["theta"], start["optimiser"], 0
 
     def plan(self) -> Plan:
         return Plan(self.theta)
 
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
-        samples = samples_of(fragment)
-        if self.settings.travels == "samples":
-            return samples
-        return {"sums": gradient_sums(self.model, plan.theta, samples, self.settings)[None]}
+        return samples_of(fragment)
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         s = self.settings
-        if s.travels == "samples":
-            gradient, logged = actor_critic_gradient(self.model, self.theta, batch, s)
-            steps = len(batch["rewards"])
-        else:
-            gradient, logged, steps = pooled_gradient(self.model, batch["sums"], s)
+        gradient, logged = actor_critic_gradient(self.model, self.theta, batch, s)
         self.optimiser, step = OPTIMISERS[s.optimiser](self.optimiser, gradient, self.step_size(self.env_steps))
         self.theta = self.theta - step
-        self.env_steps += steps
+        self.env_steps += len(batch["rewards"])
         return logged
 
     def state(self) -> Nested:
@@ -314,18 +305,12 @@ class A2C(ActorCriticMember, Algorithm):
 
 
 class OnlineActorCritic(A2C):
-    """The same with t_max = 1: an update after every step of the environments.
+    """A2C with a preset of t_max = 1: an update after every step of the environments.
 
     Unlike the book's: 16 environments, Adam, an entropy term, and no factor gamma^t at the t-th step of an episode.
     """
 
-    presets: ClassVar[dict[str, Preset]] = {
-        "default": Preset(
-            "one step of 16 environments per update",
-            {**SEGMENTS, "steps_per_update": 16, "record_every": 250, "step_size": 2e-3},
-            BY_ENV,
-        )
-    }
+    presets: ClassVar = {"default": ONLINE_PRESET}
 
 
 # --- without one

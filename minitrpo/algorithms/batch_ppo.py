@@ -4,13 +4,13 @@
 
     1. play T steps of N simulators that are never restarted ... experience/rollouts.py: Rollouts.advance
     2. advantages A by GAE, V(final observation) at a cut ...... algorithms/samples.py: advantages_of
-    3. K epochs of shuffled minibatches ........................ algorithms/batch_ppo.py: Ascent.climb, minibatches
-    4. each a step of Adam up the clipped objective ............ algorithms/batch_ppo.py: Ascent.gradient
+    3. K epochs of shuffled minibatches ........................ algorithms/batch_ppo.py: climb, minibatches
+    4. each a step of Adam up the clipped objective ............ algorithms/batch_ppo.py: clipped_gradient
     5. K epochs of the value function towards the returns ...... critics.py: MLPCritic.fit
-    6. step size and clip fall to 0 over the run ............... algorithms/batch_ppo.py: BatchPPO.ascent
+    6. step size and clip fall to 0 over the run ............... algorithms/batch_ppo.py: BatchPPO.annealed
 
-Source: Schulman et al. 2017, equation 7 and algorithm 1; ChainerRL. Policy and value function share nothing but the
-samples: with --learner sharded one rank steps the one while another fits the other.
+Source: Schulman et al. 2017, equation 7 and algorithm 1; ChainerRL. Policy and value function have only the samples in
+common. So with --learner sharded the root updates the policy while another rank fits the value function.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, s
 from minitrpo.critics import MLPCritic
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
-from minitrpo.optimisers import adam, clipped_norm, initial_state
+from minitrpo.optimisers import State, adam, clipped_norm, initial_state
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, Policy
 from minitrpo.policy_gradient import LogProbability
@@ -34,15 +34,34 @@ WINDOW = 100  # episodes in the moving average of returns
 
 
 def clipped_objective(ratio: Array, advantages: Array, clip: float) -> Array:
-    """Return min(ratio A, clip(ratio, 1 - e, 1 + e) A) of each step, (n,), e = clip (inf: none): no gain beyond it."""
+    """Return min(ratio A, clip(ratio, 1 - e, 1 + e) A) of each step: no gain beyond the clip.
+
+    Args:
+        ratio: pi_theta(a|s) / pi_old(a|s), (n,).
+        advantages: A, (n,).
+        clip: e, inf for none.
+
+    Returns:
+        The objective of each step, (n,).
+
+    """
     return np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages)
 
 
 def objective_slope(ratio: Array, advantages: Array, clip: float) -> Array:
-    """Return the derivative of `clipped_objective` in log pi(a|s), (n,): ratio A, or 0 in two of the four corners.
+    """Return the derivative of `clipped_objective` in log pi(a|s): ratio A, or 0 in two of the four corners.
 
     A good action that is likelier by the clip already, and a bad one that is rarer, are left alone. The other two
     corners are mistakes of the steps before, and are corrected. At the border itself, ratio = 1 +- e, it is ratio A.
+
+    Args:
+        ratio: pi_theta(a|s) / pi_old(a|s), (n,).
+        advantages: A, (n,).
+        clip: e, inf for none.
+
+    Returns:
+        The derivative at each step, (n,).
+
     """
     # 1. where nothing is clipped, d ratio / d log pi = ratio
     slope = ratio * advantages
@@ -52,64 +71,55 @@ def objective_slope(ratio: Array, advantages: Array, clip: float) -> Array:
 
 
 def minibatches(rng: np.random.Generator, rows: int, size: int) -> Array:
-    """Return shuffled row numbers (count, size); the last minibatch is filled up with rows of the first."""
+    """Return the rows of an epoch in a new order, minibatch by minibatch.
+
+    Args:
+        rng: where the order comes from.
+        rows: how many rows there are.
+        size: of a minibatch; at most all rows.
+
+    Returns:
+        Row numbers (count, size); the last minibatch is filled up with rows of the first.
+
+    """
     size = min(size, rows)
     return np.resize(rng.permutation(rows), (-(-rows // size), size))
 
 
-@dataclass(frozen=True)
-class Ascent:
-    """How an update climbs: epochs, minibatches, and the step size and clip that are left of the schedule."""
+def clipped_gradient(
+    now: LogProbability, old_log_prob: Array, advantages: Array, clip: float, entropy: float = 0.0
+) -> Array:
+    """Return the gradient of the objective on one minibatch.
 
-    epochs: int
-    minibatch: int
-    clip: float
-    step_size: float
-    entropy: float = 0.0
-    max_gradient_norm: float = 0.5
-    standardise: str = "minibatch"
+    Args:
+        now: the policy at n steps, at today's theta.
+        old_log_prob: log pi_old of the actions at these steps, (n,).
+        advantages: A, (n,).
+        clip: e, inf for none.
+        entropy: c, the weight of the entropy.
 
-    def climb(
-        self, policy: Policy, theta: Array, optimiser_state: Arrays, samples: Arrays, rng: np.random.Generator
-    ) -> tuple[Array, Arrays, dict[str, float]]:
-        """Return theta and Adam's state after all minibatches, and what the last epoch saw of kl and clipping.
+    Returns:
+        The gradient (P,) of mean( min(ratio A, clip(ratio, 1 - e, 1 + e) A) ) + c H.
 
-        samples: observations, actions and advantages of the policy `theta`, with a row per step.
-        """
-        observations, actions, advantages = (samples[name] for name in ("observations", "actions", "advantages"))
-        observations = observations.astype(theta.dtype)
-        actions = actions.astype(theta.dtype) if actions.dtype.kind == "f" else actions
-        advantages = (standardise(advantages) if self.standardise == "batch" else advantages).astype(theta.dtype)
-        old_log_prob = LogProbability(policy, theta, observations, actions).log_prob
-        seen: list[tuple[Array, Array]] = []
-        for epoch in range(self.epochs):
-            order = minibatches(rng, len(advantages), self.minibatch)
-            weights = advantages[order]
-            if self.standardise == "minibatch":  # all of an epoch's at once
-                weights = (weights - weights.mean(axis=1, keepdims=True)) / (weights.std(axis=1, keepdims=True) + 1e-8)
-            given = (observations[order], actions[order], weights, old_log_prob[order])
-            for o, a, advantage, old in zip(*given, strict=True):
-                gradient, at = self.gradient(policy, theta, o, a, advantage, old)
-                gradient = clipped_norm(gradient, self.max_gradient_norm)
-                optimiser_state, step = adam(optimiser_state, gradient, self.step_size, epsilon=1e-5)
-                theta = theta + step
-                if epoch == self.epochs - 1:
-                    seen.append((at.log_prob - old, at.entropy))
-        log_ratio, entropy = (np.concatenate(each) for each in zip(*seen, strict=True))
-        return theta, optimiser_state, diagnostics(log_ratio, entropy, self.clip)
-
-    def gradient(
-        self, policy: Policy, theta: Array, observations: Array, actions: Array, advantages: Array, old_log_prob: Array
-    ) -> tuple[Array, LogProbability]:
-        """Return the gradient (P,) of the objective on one minibatch, and what the policy says of it."""
-        at = LogProbability(policy, theta, observations, actions)
-        slopes = objective_slope(np.exp(at.log_prob - old_log_prob), advantages, self.clip)
-        slopes /= len(slopes)
-        return at.weighted_gradient(slopes, self.entropy / len(slopes)), at
+    """
+    ratio = np.exp(now.log_prob - old_log_prob)
+    slope = objective_slope(ratio, advantages, clip)
+    return now.weighted_gradient(slope / len(slope), entropy / len(slope))
 
 
 def diagnostics(log_ratio: Array, entropy: Array, clip: float) -> dict[str, float]:
-    """Return the estimate mean(ratio - 1 - log ratio) of KL(old||new), the ratios beyond the clip, and the entropy."""
+    """Return what the log says of the last epoch.
+
+    Args:
+        log_ratio: log pi_theta(a|s) - log pi_old(a|s), (n,), each by the theta of its minibatch.
+        entropy: of the policy at the same steps, (n,).
+        clip: e.
+
+    Returns:
+        kl, the estimate mean(ratio - 1 - log ratio) of KL(old||new); the fraction of ratios beyond the clip; the mean
+        entropy.
+
+    """
     log_ratio = log_ratio.astype(float)
     ratio = np.exp(log_ratio)
     beyond = np.abs(ratio - 1) > clip
@@ -165,6 +175,51 @@ PRESETS = {
 }
 
 
+def climb(
+    policy: Policy,
+    theta: Array,
+    memory: State,
+    samples: Arrays,
+    settings: BatchPPOSettings,
+    clip: float,
+    step_size: float,
+    rng: np.random.Generator,
+) -> tuple[Array, State, dict[str, float]]:
+    """Climb the clipped objective for some epochs of minibatches; lecture 12's function, with all settings.
+
+    Args:
+        policy: the policy.
+        theta: the parameters that played, (P,); all sums have their precision.
+        memory: Adam's state.
+        samples: observations, actions and advantages of n steps.
+        settings: epochs, minibatch, standardise, entropy and max_gradient_norm are used.
+        clip: what is left of the clip.
+        step_size: what is left of Adam's step size.
+        rng: where the orders of the epochs come from.
+
+    Returns:
+        The new theta, Adam's new state, and the `diagnostics` of the last epoch.
+
+    """
+    s = settings
+    observations, actions, advantages = (samples[name] for name in ("observations", "actions", "advantages"))
+    observations = observations.astype(theta.dtype)
+    actions = actions.astype(theta.dtype) if actions.dtype.kind == "f" else actions
+    advantages = (standardise(advantages) if s.standardise == "batch" else advantages).astype(theta.dtype)
+    old_log_prob = LogProbability(policy, theta, observations, actions).log_prob
+    for _ in range(s.epochs):
+        log_ratios, entropies = [], []
+        for rows in minibatches(rng, len(advantages), s.minibatch):
+            weights = standardise(advantages[rows]) if s.standardise == "minibatch" else advantages[rows]
+            now = LogProbability(policy, theta, observations[rows], actions[rows])
+            gradient = clipped_gradient(now, old_log_prob[rows], weights, clip, s.entropy)
+            memory, step = adam(memory, clipped_norm(gradient, s.max_gradient_norm), step_size, epsilon=1e-5)
+            theta = theta + step
+            log_ratios.append(now.log_prob - old_log_prob[rows])
+            entropies.append(now.entropy)
+    return theta, memory, diagnostics(np.concatenate(log_ratios), np.concatenate(entropies), clip)
+
+
 class BatchPPO(Algorithm):
     """Policy and value function of one run, both float32, and the update that moves them."""
 
@@ -193,35 +248,36 @@ class BatchPPO(Algorithm):
         return samples_of(fragment) | {"ended": fragment.ended, "returns": fragment.returns}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        s, ascent, (policy_rng, critic_rng) = self.settings, self.ascent(), rng.spawn(2)
+        s, (policy_rng, critic_rng) = self.settings, rng.spawn(2)
+        step_size, clip = self.annealed()
         with self.context.span("advantages"):
             batch = batch | advantages_of(self.critic, self.critic_state, batch, s.discount, s.gae_lambda)
         samples: Nested = {name: batch[name] for name in ("observations", "timesteps", "targets")}
         samples = self.update.share(samples | {"critic": self.critic_state})
         with self.context.span("policy"):
-            climbed = ascent.climb(self.policy, self.theta, self.optimiser_state, batch, policy_rng)
-        self.theta, self.optimiser_state, seen = climbed
+            self.theta, self.optimiser_state, columns = climb(
+                self.policy, self.theta, self.optimiser_state, batch, s, clip, step_size, policy_rng
+            )
         self.critic_state = self.update.fit(lambda: self._fit(samples, critic_rng))
         self.steps += len(batch["rewards"])
         self.last_returns = np.concatenate([self.last_returns, batch["returns"][batch["ended"]]])[-WINDOW:]
         return {
             "average_return": float(np.mean(self.last_returns)) if len(self.last_returns) else float("nan"),
-            **seen,
-            "step_size": ascent.step_size,
+            **columns,
+            "step_size": step_size,
             "explained_variance": explained_variance(batch["values"], batch["targets"]),
         }
 
-    def ascent(self) -> Ascent:
-        """Return how the next update climbs."""
-        s = self.settings
-        left = self.left(self.steps)
+    def annealed(self) -> tuple[float, float]:
+        """Return what is left, after the steps so far, of the step size and of the clip."""
+        s, left = self.settings, self.left(self.steps)
         step_size = s.step_size * (left if s.anneal in ("both", "step-size") else 1.0)
         clip = s.clip * (left if s.anneal in ("both", "clip") else 1.0)
-        return Ascent(s.epochs, s.minibatch, clip, step_size, s.entropy, s.max_gradient_norm, s.standardise)
+        return step_size, clip
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        given = self.update.shared()
-        self.update.assist(lambda: None, lambda: self._fit(given, rng.spawn(2)[1]))
+        samples = self.update.shared()
+        self.update.assist(lambda: None, lambda: self._fit(samples, rng.spawn(2)[1]))
 
     def _fit(self, samples: Nested, rng: np.random.Generator) -> Arrays:
         """Return the value function's new state."""

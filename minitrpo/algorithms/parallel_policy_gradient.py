@@ -7,9 +7,17 @@
     5. g = (u - b v) / n, b the mean weight ............. algorithms/parallel_policy_gradient.py: pooled_gradient
     6. a step along g, then fit the critic .............. algorithms/parallel_policy_gradient.py: PolicyGradient.learn
 
-Step 3 runs either on the ranks that played (they send gradients) or after all samples have been collected (they send
-samples). Both forms add the same rows, so they agree to the bit, however the episodes are distributed. The baseline is
-known only after all ranks have played; that is no obstacle, because the gradient is linear in the baseline.
+A fragment's part in the update is one row of sums: u and v, five moments of its weights and targets, and with the
+linear critic its normal equations. The row is computed either by the rank that played the fragment, which sends it
+(`--travels gradients`), or from the samples, after all of them have been collected (`--travels samples`). What travels:
+
+    --critic    --travels samples    --travels gradients
+    none        samples              u, v, moments
+    linear      samples              u, v, moments, normal equations
+    mlp         samples              u, v, moments, and the observations, times and targets for the critic's minibatches
+
+Both forms add the same rows, so they agree to the bit, however the episodes are distributed. The baseline is known only
+after all ranks have played; that is no obstacle, because the gradient is linear in the baseline.
 """
 
 from dataclasses import dataclass
@@ -21,7 +29,7 @@ from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Pres
 from minitrpo.algorithms.options import discount_option, option, step_size_option
 from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, samples_of
 from minitrpo.block_sums import ordered_sum, tree_sum
-from minitrpo.critics import LinearCritic, make_critic
+from minitrpo.critics import make_critic
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.optimisers import OPTIMISERS, initial_state
@@ -34,21 +42,38 @@ MOMENTS = 5  # numbers about the weights and the critic's targets that travel wi
 
 
 def gradient_sums(policy: Policy, theta: Array, observations: Array, actions: Array, weights: Array) -> Array:
-    """Return u = sum_t w_t psi_t and v = sum_t psi_t, (2P,), psi_t = grad log pi(a_t|s_t): sums, never means."""
+    """Return u = sum_t w_t psi_t and v = sum_t psi_t, psi_t = grad log pi(a_t|s_t): sums, never means.
+
+    Args:
+        policy: the policy.
+        theta: its parameters, (P,).
+        observations: (n, D).
+        actions: (n, A), or (n,) integers.
+        weights: w, (n,).
+
+    Returns:
+        u and v, one after the other, (2P,).
+
+    """
     at = LogProbability(policy, theta, observations, actions)
     return np.concatenate([at.weighted_gradient(weights), at.weighted_gradient(np.ones_like(weights))])
 
 
 def moments(weights: Array, targets: Array) -> Array:
-    """Return n, sum w, sum w^2, sum y, sum y^2, (MOMENTS,), of a fragment's weights and value targets."""
+    """Return n, sum w, sum w^2, sum y, sum y^2, (MOMENTS,), of a fragment's weights w (n,) and value targets y (n,)."""
     return np.array([len(weights), weights.sum(), weights @ weights, targets.sum(), targets @ targets])
 
 
 def pooled_gradient(sums: Array, about: Array) -> Array:
-    """Return the policy gradient (P,) of all workers' steps, with the mean weight of all steps as its baseline.
+    """Return the policy gradient of all workers' steps, with the mean weight of all steps as its baseline.
 
-    sums: (W, 2P), a row per worker: u = sum_t w_t psi_t, then v = sum_t psi_t, over the worker's own steps.
-    about: (W, 5), a row per worker: n, sum w, and three more that are not needed here. n may be 0 for some.
+    Args:
+        sums: (W, 2P), a row per worker: u = sum_t w_t psi_t, then v = sum_t psi_t, over the worker's own steps.
+        about: (W, 5), a row per worker: n, sum w, and three more that are not needed here. n may be 0 for some.
+
+    Returns:
+        The gradient, (P,).
+
     """
     # 1. Add up the rows: u, v, n and sum w of all steps.
     # 2. The gradient is (u - b v) / n, with the baseline b = sum w / n.
@@ -58,19 +83,39 @@ def pooled_gradient(sums: Array, about: Array) -> Array:
 
 
 def explained(about: Array) -> float:
-    """Return 1 - Var(w) / Var(y): with a critic, w = y - V(s), how much of the targets its last fit explains."""
+    """Return 1 - Var(w) / Var(y): with a critic, w = y - V(s), how much of the targets its last fit explains.
+
+    Args:
+        about: the sums of all fragments' `moments`, (MOMENTS,).
+
+    Returns:
+        1 if V is perfect, 0 if it is as good as a constant, NaN if the targets are equal up to rounding.
+
+    """
     n, w, w2, y, y2 = about.tolist()
-    spread = y2 / n - (y / n) ** 2
-    return 1 - (w2 / n - (w / n) ** 2) / spread if spread > 1e-12 * y2 / n else float("nan")
+    variance = y2 / n - (y / n) ** 2
+    if variance <= 1e-12 * y2 / n:
+        return float("nan")
+    return 1 - (w2 / n - (w / n) ** 2) / variance
 
 
 def fragments_of(samples: Arrays) -> list[Arrays]:
-    """Return samples fragment by fragment: the shapes in which the ranks that played them saw them."""
-    stops = (np.flatnonzero(samples["last"]) + 1).tolist()
-    return [
-        {name: a[i : i + 1] if name in PER_FRAGMENT else a[start:stop] for name, a in samples.items()}
-        for i, (start, stop) in enumerate(zip([0, *stops], stops, strict=False))
-    ]
+    """Return samples fragment by fragment: the shapes in which the ranks that played them saw them.
+
+    Args:
+        samples: those of `samples_of`, of n steps and e fragments.
+
+    Returns:
+        The samples of each of the e fragments.
+
+    """
+    stops = np.flatnonzero(samples["last"]) + 1
+    by_fragment: list[Arrays] = [{} for _ in stops]
+    for name, array in samples.items():
+        parts = np.split(array, len(stops)) if name in PER_FRAGMENT else np.split(array, stops[:-1])
+        for fragment, part in zip(by_fragment, parts, strict=True):
+            fragment[name] = part
+    return by_fragment
 
 
 @dataclass(frozen=True)
@@ -110,7 +155,7 @@ class PolicyGradientSettings:
 
 
 class PolicyGradient(Algorithm):
-    """Policy and critic of one run; the ranks that played a fragment, or others, compute its share of the update."""
+    """Policy and critic of one run; the ranks that played a fragment, or others, compute its row of sums."""
 
     Settings = PolicyGradientSettings
     columns = ("gradient_norm", "explained_variance")
@@ -118,82 +163,105 @@ class PolicyGradient(Algorithm):
 
     def __init__(self, settings: PolicyGradientSettings, context: Context) -> None:
         self.settings, self.policy, self.context = settings, context.policy, context
-        self.critic = make_critic(settings, context.policy)
+        self.critic: Any = make_critic(settings, context.policy)
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.optimiser_state = initial_state(settings.optimiser, len(self.theta))
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
-        k = self.critic.size if isinstance(self.critic, LinearCritic) else 0
-        self._sizes = np.cumsum([2 * len(self.theta), MOMENTS, k * (k + 1)]).tolist()  # of a row of sums
         self.update = SharedUpdate(context)
+        self.samples_travel = settings.travels == "samples"
+        # whether ranks can share an update: the rows of sums of the samples, or the mlp critic's minibatches
+        self.can_be_shared = self.samples_travel or settings.critic == "mlp"
 
     def plan(self) -> Plan:
-        return Plan(self.theta, arrays=self.critic_state)  # where gradients are computed, advantages are, too
+        return Plan(self.theta, arrays=self.critic_state)  # the rank that computes gradients computes advantages, too
 
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
         samples = samples_of(fragment)
-        if self.settings.travels == "samples":
+        if self.samples_travel:
             return samples
-        samples |= self._advantages(samples, plan.arrays)
-        minibatches_need = ("observations", "timesteps", "targets") if self.settings.critic == "mlp" else ()
-        return {"sums": self.sums_of(plan.theta, samples)[None]} | {name: samples[name] for name in minibatches_need}
+        samples |= self.advantages(samples, plan.arrays)
+        rows = {"sums": self.sums_of(plan.theta, samples)[None]}
+        if self.settings.critic == "mlp":
+            rows |= {name: samples[name] for name in ("observations", "timesteps", "targets")}
+        return rows
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        # a step of the policy, then the critic's fit: the other order would leave no advantage
-        if self.settings.travels == "samples":
-            parts = [self._advantages(fragment, self.critic_state) for fragment in fragments_of(batch)]
-            batch = batch | {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
-        if self._shares:
+        # 1. samples have no advantages yet; they are computed fragment by fragment, as the ranks that played would
+        if self.samples_travel:
+            parts = [self.advantages(fragment, self.critic_state) for fragment in fragments_of(batch)]
+            batch = batch | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        if self.can_be_shared:
             self.update.share(batch)
-        sums, about, equations = self._total(self.theta, batch)
-        gradient = pooled_gradient(sums[None], about[None])  # one row: the workers' are in it
+        # 2. the sums of all fragments, and a step of the policy along the gradient
+        sums, about, equations = self.total(self.theta, batch)
+        gradient = pooled_gradient(sums[None], about[None])  # one row, in which all workers' are added
         make_step, step_size = OPTIMISERS[self.settings.optimiser], self.settings.step_size
         self.optimiser_state, step = make_step(self.optimiser_state, gradient, step_size)
         self.theta = self.theta + step
-        self.critic_state = self._fit(self.critic_state, batch, equations, rng)
+        # 3. only then the critic's fit: the other order would leave no advantage
+        self.critic_state = self.fitted(self.critic_state, batch, equations, rng)
         return {"gradient_norm": float(np.linalg.norm(gradient)), "explained_variance": explained(about)}
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        if self._shares:
+        if self.can_be_shared:
             batch = self.update.shared()
-            *_, equations = self._total(plan.theta, batch)
-            self._fit(plan.arrays, batch, equations, rng)
+            _, _, equations = self.total(plan.theta, batch)
+            self.fitted(plan.arrays, batch, equations, rng)
 
-    @property
-    def _shares(self) -> bool:
-        """Return whether there is something to share: gradients of samples, or of the critic's minibatches."""
-        return self.settings.travels == "samples" or self.settings.critic == "mlp"
-
-    def _advantages(self, samples: Arrays, critic_state: Arrays) -> Arrays:
-        """Return advantages and value targets (n,) of a fragment, by the critic's last fit."""
+    def advantages(self, samples: Arrays, critic_state: Arrays) -> Arrays:
+        """Return `advantages`, value `targets` and `values` (n,) of a fragment, by the critic's last fit."""
         gae_lambda = 1.0 if self.settings.critic == "none" else self.settings.gae_lambda
         return advantages_of(self.critic, critic_state, samples, self.settings.discount, gae_lambda)
 
     def sums_of(self, theta: Array, samples: Arrays) -> Array:
-        """Return all that an update needs of a fragment, in one vector: gradients, moments, normal equations."""
+        """Return all that an update needs of a fragment, in one row: gradients, moments, normal equations.
+
+        Args:
+            theta: the parameters of the policy that played, (P,).
+            samples: of the fragment, with advantages and targets.
+
+        Returns:
+            2P + MOMENTS numbers, and with the linear critic of k features k (k + 1) more.
+
+        """
         observations, weights, targets = (samples[name] for name in ("observations", "advantages", "targets"))
-        parts = [gradient_sums(self.policy, theta, observations, samples["actions"], weights)]
-        parts.append(moments(weights, targets))
-        if isinstance(self.critic, LinearCritic):
-            parts.append(self.critic.normal_sums(observations, samples["timesteps"], targets).ravel())
-        return np.concatenate(parts)
+        row = [gradient_sums(self.policy, theta, observations, samples["actions"], weights), moments(weights, targets)]
+        if self.settings.critic == "linear":
+            row.append(self.critic.normal_sums(observations, samples["timesteps"], targets).ravel())
+        return np.concatenate(row)
 
-    def _total(self, theta: Array, batch: Arrays) -> list[Array]:
-        """Return the sums over all fragments: gradients, moments, normal equations; the ranks share the work."""
-        if self.settings.travels == "samples":
-            every, reduction = fragments_of(batch), self.update.sums
-            rows = [self.sums_of(theta, fragment) for fragment in every[reduction.own(len(every))]]
-            total = reduction.sum(np.array(rows).reshape(len(rows), self._sizes[-1]), len(every))  # some have none
-        else:
-            total = tree_sum(batch["sums"])
-        return np.split(total, self._sizes[:-1])
+    def total(self, theta: Array, batch: Arrays) -> list[Array]:
+        """Return the sums over all fragments: gradients (2P,), moments (MOMENTS,), normal equations, flat.
 
-    def _fit(self, state: Arrays, batch: Arrays, equations: Array, rng: np.random.Generator) -> Arrays:
-        """Return the critic's new state; the ranks share the work."""
-        if self.settings.critic == "none":
-            return state
-        if isinstance(self.critic, LinearCritic):
-            return self.critic.solve(equations.reshape(self.critic.size, -1))
-        return refitted(self.critic, {**batch, "critic": state}, rng, self.update.sums)
+        Args:
+            theta: the parameters of the policy that played, (P,).
+            batch: the rows of sums, or the samples of all fragments, of which each rank computes its share.
+
+        """
+        size = 2 * len(theta)
+        if not self.samples_travel:
+            return np.split(tree_sum(batch["sums"]), [size, size + MOMENTS])
+        fragments, reduction = fragments_of(batch), self.update.sums
+        rows = [self.sums_of(theta, fragment) for fragment in fragments[reduction.own(len(fragments))]]
+        length = size + MOMENTS + (self.critic.size * (self.critic.size + 1) if self.settings.critic == "linear" else 0)
+        mine = np.array(rows).reshape(len(rows), length)  # a rank may have no fragment
+        return np.split(reduction.sum(mine, len(fragments)), [size, size + MOMENTS])
+
+    def fitted(self, state: Arrays, batch: Arrays, equations: Array, rng: np.random.Generator) -> Arrays:
+        """Return the critic's new state; the ranks share the work.
+
+        Args:
+            state: the critic's state; without a critic it stays as it is.
+            batch: of the mlp critic the observations, times and targets.
+            equations: of the linear critic the sum of all normal equations, flat.
+            rng: of the mlp critic, where the orders of minibatches come from.
+
+        """
+        if self.settings.critic == "linear":
+            return dict(self.critic.solve(equations.reshape(self.critic.size, -1)))
+        if self.settings.critic == "mlp":
+            return refitted(self.critic, {**batch, "critic": state}, rng, self.update.sums)
+        return state
 
     def state(self) -> Nested:
         return {"theta": self.theta, "optimiser": self.optimiser_state, "critic": self.critic_state}

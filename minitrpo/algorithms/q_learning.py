@@ -1,27 +1,31 @@
 """Lecture 11b: one-step Q, Sarsa and n-step Q: many actors, no replay buffer, gradients travel.
 
-Targets use theta-, an older copy of theta: what is aimed at stands still for a while.
+The three methods differ in the target y, towards which Q(s, a; theta) moves. Targets use theta-, an older copy of
+theta, so that they stand still for some time:
 
-With a barrier:
+    one-step Q   y_t = r_t + gamma max_a Q(s_{t+1}, a; theta-)                      Mnih et al. 2016, algorithm 1
+    Sarsa        y_t = r_t + gamma Q(s_{t+1}, a_{t+1}; theta-)                      the same, section 4
+    n-step Q     y_t = r_t + gamma r_{t+1} + ... + gamma^n max_a Q(s_{t+n}, a; theta-)           algorithm S2
+
+Each method exists with a barrier and without. With a barrier (`SynchronousQ`):
 
     1. every actor steps epsilon-greedily .............. algorithms/q_learning.py: epsilon_greedy
-    2. y = r + gamma max Q(s', .; theta-), or n steps .. algorithms/q_learning.py: one_step_q, n_step_q
-       or Q(s', a') of the a' it takes next (Sarsa) .... algorithms/q_learning.py: sarsa_one_step
-    3. sum of grad 1/2 (Q(s, a; theta) - y)^2 . algorithms/q_learning.py: QMember.fragment_gradient
-    4. add everybody's sums, one step of theta ......... algorithms/q_learning.py: NStepQ.learn
-    5. theta- = theta every I steps of all actors ...... algorithms/q_learning.py: NStepQ.learn
+    2. y by theta- ..................................... algorithms/q_learning.py: one_step_q, one_step_sarsa, n_step_q
+    3. sum of grad 1/2 (Q(s, a; theta) - y)^2 .......... algorithms/q_learning.py: QMember.fragment_gradient
+    4. add all actors' sums, one step of theta ......... algorithms/q_learning.py: SynchronousQ.learn
+    5. theta- = theta every I steps of all actors ...... algorithms/q_learning.py: SynchronousQ.learn
 
-Every actor turns what it has just seen into a gradient; all gradients are summed, and one step is taken. theta- is
-renewed, and exploration wanes, with the steps of all actors together.
-
-Without one each worker, until the work is over (parallel/parameter_server.py: work_through),
+Without a barrier (`AsynchronousQ`) each worker repeats, until the run is over (parallel/parameter_server.py:
+work_through):
 
     1. pulls theta and theta- .......................... parallel/parameter_server.py: ParameterServer.pull
     2. steps epsilon-greedily, t_max times ............. algorithms/q_learning.py: epsilon_greedy
-    3. y by theta-, gradient of 1/2 (Q(s, a) - y)^2 algorithms/q_learning.py: QMember.fragment_gradient
+    3. y by theta-, gradient of 1/2 (Q(s, a) - y)^2 .... algorithms/q_learning.py: QMember.fragment_gradient
     4. pushes the gradient ............................. parallel/parameter_server.py: ParameterServer.push
     5. a step of the shared optimiser .................. algorithms/asynchronous_algorithm.py: descend
-    6. theta- = theta every I steps of all workers ..... algorithms/q_learning.py: AsynchronousNStepQ.apply
+    6. theta- = theta every I steps of all workers ..... algorithms/q_learning.py: AsynchronousQ.apply
+
+In both forms exploration decreases with the steps of all actors together.
 
 Source: Mnih et al. 2016, algorithms 1, S1 and S2.
 """
@@ -70,21 +74,42 @@ from minitrpo.perceptron import (
 from minitrpo.policies import ActFunction, Array, Perceptron, Policy
 from minitrpo.returns import discounted_sums
 
-# --- the formulas
+# --- the targets of the three methods
 
 
 def one_step_q_targets(rewards: Array, terminated: Array, next_q: Array, discount: float | Array) -> Array:
-    """Return y = r + discount (1 - terminated) max_a Q(s', a), shape of `rewards`; next_q: one axis more, the actions.
+    """Return y = r + discount (1 - terminated) max_a Q(s', a) of every step.
+
+    Args:
+        rewards: r, of any shape.
+        terminated: whether the task ended with the step, of the same shape.
+        next_q: Q(s', .), with one more axis, the actions.
+        discount: gamma, one number or one for every step.
+
+    Returns:
+        The targets, of the shape of `rewards`.
 
     Source: Watkins 1989; Mnih et al. 2015.
+
     """
     return np.asarray(rewards + discount * (1.0 - terminated) * next_q.max(axis=-1))
 
 
 def sarsa_targets(rewards: Array, terminated: Array, next_q: Array, next_actions: Array, discount: float) -> Array:
-    """Return y = r + discount (1 - terminated) Q(s', a'), (N,), with the action a' (N,) that was really taken in s'.
+    """Return y = r + discount (1 - terminated) Q(s', a') of every step; a' is the action that was taken in s'.
 
-    next_q: Q(s', .), (N, actions). Source: Rummery & Niranjan 1994.
+    Args:
+        rewards: r, (N,).
+        terminated: whether the task ended with the step, (N,).
+        next_q: Q(s', .), (N, actions).
+        next_actions: a', (N,) integers.
+        discount: gamma.
+
+    Returns:
+        The targets, (N,).
+
+    Source: Rummery & Niranjan 1994.
+
     """
     # 1. of each row the Q of the action that was taken
     taken = next_q[np.arange(len(next_q)), next_actions]
@@ -93,10 +118,22 @@ def sarsa_targets(rewards: Array, terminated: Array, next_q: Array, next_actions
 
 
 def n_step_q_targets(rewards: Array, last: Array, terminated: Array, final_q: Array, discount: float) -> Array:
-    """Return y_t = r_t + discount r_{t+1} + ... + discount^n max_a Q(s_{t+n}, a), (N,), to the end of the fragment.
+    """Return y_t = r_t + discount r_{t+1} + ... + discount^n max_a Q(s_{t+n}, a), to the end of the fragment.
 
-    final_q: Q of the observation after each fragment, (E, A); it counts where the fragment was merely cut. The first
-    step of a fragment looks furthest ahead, the last one a single step. Source: Mnih et al. 2016, algorithm S2.
+    The first step of a fragment looks furthest ahead, the last one a single step.
+
+    Args:
+        rewards: r, (N,), one fragment after the other.
+        last: whether a step is the last one of its fragment, (N,).
+        terminated: whether the task ended with the step, (N,).
+        final_q: Q of the observation after each fragment, (E, A); it counts where the fragment was merely cut.
+        discount: gamma.
+
+    Returns:
+        The targets, (N,).
+
+    Source: Mnih et al. 2016, algorithm S2.
+
     """
     # 1. a copy of the rewards, in floats: what follows changes it
     rewards = rewards.astype(float)
@@ -104,6 +141,39 @@ def n_step_q_targets(rewards: Array, last: Array, terminated: Array, final_q: Ar
     rewards[last] += discount * (1.0 - terminated[last]) * final_q.max(axis=1)
     # 3. lecture 01's discounted_sums walks back through every fragment
     return discounted_sums(rewards, discount, last)
+
+
+# The same three for a fragment. Each takes Q at theta-, the fragment and gamma. It returns the targets (M,), and a mask
+# (N,) that is true for the M steps of the fragment that have one.
+QFunction = Callable[[Array], Array]  # observations (N, D) -> Q (N, A)
+Targets = Callable[[QFunction, Fragments, float], tuple[Array, Array]]
+
+
+def one_step_q(q: QFunction, fragment: Fragments, discount: float) -> tuple[Array, Array]:
+    """Return the targets of one-step Q, which all steps have; see `Targets`."""
+    rows = transitions(fragment)
+    next_q = q(rows["next_observations"])
+    y = one_step_q_targets(fragment.rewards, rows["terminated"], next_q, discount)
+    return y, np.ones(fragment.steps, bool)
+
+
+def one_step_sarsa(q: QFunction, fragment: Fragments, discount: float) -> tuple[Array, Array]:
+    """Return the targets of Sarsa; the last step of a fragment that was cut has none, for want of a next action."""
+    rows = transitions(fragment)
+    next_q, next_actions = q(rows["next_observations"]), np.append(fragment.actions[1:], 0)
+    y = sarsa_targets(fragment.rewards, rows["terminated"], next_q, next_actions, discount)
+    has_target = ~fragment.last | rows["terminated"]
+    return y[has_target], has_target
+
+
+def n_step_q(q: QFunction, fragment: Fragments, discount: float) -> tuple[Array, Array]:
+    """Return the targets of n-step Q, which all steps have; see `Targets`."""
+    final_q = q(fragment.final_observations)
+    y = n_step_q_targets(fragment.rewards, fragment.last, fragment.terminated_steps, final_q, discount)
+    return y, np.ones(fragment.steps, bool)
+
+
+# --- the gradient of the loss
 
 
 def td_loss(error: Array, huber: float) -> Array:
@@ -115,9 +185,20 @@ def td_loss(error: Array, huber: float) -> Array:
 def td_gradient(
     theta: Array, sizes: Sizes, observations: Array, actions: Array, targets: Array, weights: Array, huber: float
 ) -> tuple[Array, Array]:
-    """Return the gradient in theta of sum_i weight_i loss(Q(s_i, a_i) - y_i), (P,), and the errors (N,); y is constant.
+    """Return the gradient in theta of sum_i weight_i loss(Q(s_i, a_i) - y_i), in which y is constant, and the errors.
 
-    For B batches at once: (B, P) and (B, N), from observations (B, N, D), the others (B, N).
+    Args:
+        theta: the network's parameters, (P,).
+        sizes: the (inputs, outputs) of its layers.
+        observations: (N, D), or (B, N, D) for B batches at once; all that follows then has the axis B, too.
+        actions: (N,) integers.
+        targets: y, (N,).
+        weights: (N,).
+        huber: where the loss becomes a straight line; see `td_loss`.
+
+    Returns:
+        The gradient (P,) and the errors Q - y, (N,).
+
     """
     at = Linearisation(theta, sizes, observations)
     chosen = actions[..., None]
@@ -130,10 +211,24 @@ def td_gradient(
 def q_gradient_sums(
     theta: Array, target: Array, sizes: Sizes, rows: dict[str, Array], weights: Array, huber: float
 ) -> tuple[Array, Array]:
-    """Return for B batches of transitions the sums of gradients (B, P), and of loss and Q, (B, 2).
+    """Return sums over transitions of a replay buffer: of the gradients of loss(Q(s, a; theta) - y), of loss and of Q.
 
-    loss(Q(s, a; theta) - y), y = r + discount (1 - terminated) max_a' Q(s', a'; theta-); r, discount and s' may be of
-    several steps: see `multi_step`. weights (B, M) are 1, or 0 for rows that do not count. Source: Mnih et al. 2015.
+    y = r + discount (1 - terminated) max_a' Q(s', a'; theta-); r, discount and s' may be of several steps: see
+    `multi_step`.
+
+    Args:
+        theta: the network's parameters, (P,).
+        target: those of its older copy, theta-, (P,).
+        sizes: the (inputs, outputs) of its layers.
+        rows: B batches of M transitions, as `ReplayBuffer.take` returns them.
+        weights: (B, M), 1, or 0 for rows that do not count.
+        huber: where the loss becomes a straight line; see `td_loss`.
+
+    Returns:
+        The sums of gradients (B, P), and those of loss and Q, (B, 2).
+
+    Source: Mnih et al. 2015.
+
     """
     next_q = activations(unflatten(target, sizes), rows["next_observations"])[-1]
     y = one_step_q_targets(rows["rewards"], rows["terminated"], next_q, rows["discounts"])
@@ -142,42 +237,21 @@ def q_gradient_sums(
     return gradients, np.stack(sums, axis=-1)
 
 
-# --- the same for a fragment: its targets (M,), and for which of its steps they are, a mask (N,) with M of them
-
-QFunction = Callable[[Array], Array]  # observations (N, D) -> Q (N, A)
-Targets = Callable[[QFunction, Fragments, float], tuple[Array, Array]]
-
-
-def n_step_q(q: QFunction, fragment: Fragments, discount: float) -> tuple[Array, Array]:
-    """Return the targets that look ahead to the fragment's end, for all its steps."""
-    masks, final_q = (fragment.last, fragment.terminated_steps), q(fragment.final_observations)
-    return n_step_q_targets(fragment.rewards, *masks, final_q, discount), np.ones(fragment.steps, bool)
-
-
-def one_step_q(q: QFunction, fragment: Fragments, discount: float) -> tuple[Array, Array]:
-    """Return the targets that look one step ahead, for all steps."""
-    rows = transitions(fragment)
-    next_q = q(rows["next_observations"])
-    y = one_step_q_targets(fragment.rewards, rows["terminated"], next_q, discount)
-    return y, np.ones(fragment.steps, bool)
-
-
-def sarsa_one_step(q: QFunction, fragment: Fragments, discount: float) -> tuple[Array, Array]:
-    """Return the targets with the action taken next; the last step of a fragment that was merely cut has none yet."""
-    rows = transitions(fragment)
-    next_q, next_actions = q(rows["next_observations"]), np.append(fragment.actions[1:], 0)
-    y = sarsa_targets(fragment.rewards, rows["terminated"], next_q, next_actions, discount)
-    known = ~fragment.last | rows["terminated"]
-    return y[known], known
-
-
 # --- who acts
 
 
 def epsilon_greedy(q: Array, epsilon: Array, coin: Array, dice: Array) -> Array:
-    """Return actions (N,): any of them where coin < epsilon, the one of the largest q elsewhere.
+    """Return actions: any of them where coin < epsilon, the one of the largest q elsewhere.
 
-    q: (N, A). epsilon, coin, dice: (N,); coin and dice are uniform in [0, 1).
+    Args:
+        q: (N, A).
+        epsilon: the probability of a random action, (N,).
+        coin: uniform in [0, 1), (N,); it decides whether the action is random.
+        dice: uniform in [0, 1), (N,); it decides which random action.
+
+    Returns:
+        The actions, (N,) integers.
+
     """
     anything = (dice * q.shape[1]).astype(np.int64)
     return np.where(coin < epsilon, anything, np.argmax(q, axis=1))
@@ -186,7 +260,15 @@ def epsilon_greedy(q: Array, epsilon: Array, coin: Array, dice: Array) -> Array:
 def parsed(final_epsilons: str) -> tuple[Array, Array]:
     """Return the epsilons and their probabilities that a text such as "0.1:0.4,0.01:0.6" or "0.05" says.
 
-    BadInput if they are no probabilities.
+    Args:
+        final_epsilons: epsilons with commas between them, or epsilon:weight if they are not equally likely.
+
+    Returns:
+        The epsilons (E,) and the probability of each, (E,).
+
+    Raises:
+        BadInput: if the epsilons are no probabilities, or a weight is not positive.
+
     """
     pairs = [part.partition(":") for part in final_epsilons.split(",")]
     try:
@@ -270,7 +352,7 @@ def epsilon_greedy_policy(settings: Any, policy: Policy) -> EpsilonGreedy:
     return EpsilonGreedy(*shape, tuple(epsilons.tolist()), tuple(probabilities.tolist()))
 
 
-# --- the members, with a barrier
+# --- what the methods have in common
 
 
 @dataclass(frozen=True)
@@ -287,12 +369,22 @@ class QSettings(AnnealingSettings, ExplorationSettings):
 
 
 def mean_gradient(gradient: Array, sums: Array, longest: float) -> Array:
-    """Return the gradient per step learned from, not longer than `longest`."""
+    """Return the gradient per step learned from, not longer than `longest`.
+
+    Args:
+        gradient: a sum of gradients, (P,).
+        sums: those of `QMember.fragment_gradient`, (4,), over the same fragments.
+        longest: its largest norm.
+
+    Returns:
+        The mean gradient, (P,).
+
+    """
     return clipped_norm(gradient / max(sums[2], 1.0), longest)
 
 
 def metrics(gradient: Array, sums: Array, theta: Array) -> dict[str, float]:
-    """Return the columns of the log."""
+    """Return the columns of the log, from what `mean_gradient` returned and took, and theta, (P,)."""
     loss, q = (sums[:2] / sums[2]).tolist() if sums[2] else (np.nan, np.nan)
     return {"td_loss": loss, "mean_q": q, "gradient_norm": float(np.linalg.norm(gradient)), "exploration": theta[-1]}
 
@@ -315,12 +407,12 @@ class DeepQ(Member):
 
 
 class QMember(Member):
-    """What these methods have in common, whichever loop plays them; they differ in their targets."""
+    """What these methods have in common, with a barrier and without; each has its own way of making `targets`."""
 
     columns = ("td_loss", "gradient_norm", "mean_q", "exploration")
     chart, chart_label = ("td_loss",), "loss (return^2)"
     actions = ("Discrete",)
-    targets: ClassVar[Any]  # one of Targets
+    targets: ClassVar[Any]  # one of `Targets`
     make_policy = staticmethod(epsilon_greedy_policy)
 
     def __init__(self, settings: QSettings, context: Context) -> None:
@@ -338,35 +430,38 @@ class QMember(Member):
             refuse_other_network(policy, EpsilonGreedy, ("sizes", "distribution", "split"))
 
     def fragment_gradient(self, theta: Array, target: Array, fragment: Fragments) -> tuple[Array, Array]:
-        """Return the gradient of a fragment's loss, (P + 1,), that in the exploration left being 0; and of what it is.
+        """Return the gradient of a fragment's loss, and the sums that the log needs.
 
-        The sums (4,) are those of loss and Q, and how many steps were learned from and taken. theta- is `target`.
+        Args:
+            theta: the network's parameters and what is left of the exploration, (P + 1,).
+            target: theta-, their older copy.
+            fragment: the steps to learn from.
+
+        Returns:
+            The gradient (P + 1,), of which the last entry, that of the exploration, is 0. The sums (4,) of the losses
+            and of Q, the number of steps learned from, and the number of steps taken.
+
         """
         policy, s = self.policy, self.settings
-        y, known = self.targets(lambda observations: policy.distribution(target, observations), fragment, s.discount)
-        observations, actions, ones = fragment.observations[known], fragment.actions[known], np.ones(len(y))
+        y, has_target = self.targets(lambda seen: policy.distribution(target, seen), fragment, s.discount)
+        observations, actions, ones = fragment.observations[has_target], fragment.actions[has_target], np.ones(len(y))
         g, error = td_gradient(policy.split(theta)[0], policy.sizes, observations, actions, y, ones, s.huber)
         sums = [td_loss(error, s.huber).sum(), (y + error).sum(), len(y), fragment.steps]
         return np.append(g, 0.0), np.array(sums)
 
 
-class NStepQ(QMember, Algorithm):
-    """n-step Q-learning of one run: Q, its older copy, and the update from the gradients of all ranks."""
+# --- with a barrier, and without
+
+
+class SynchronousQ(QMember, Algorithm):
+    """A run with a barrier: Q, its older copy, and the update from the gradients of all ranks."""
 
     Settings = QSettings
-    targets = staticmethod(n_step_q)
-    presets: ClassVar[dict[str, Preset]] = {
-        "default": Preset(
-            "an update every 16 steps of 16 environments",
-            {"requests": "segments", "steps_per_update": 256, "record_every": 10, "checkpoint_every": "30s"},
-            {"CartPole-v1": {"total_steps": 500_000, "anneal": "step-size"}},
-        )
-    }
 
     def __init__(self, settings: QSettings, context: Context) -> None:
         super().__init__(settings, context)
-        fresh = super().state()
-        self.theta, self.target, self.optimiser, self.steps = fresh["theta"], fresh["target"], fresh["optimiser"], 0
+        start = super().state()
+        self.theta, self.target, self.optimiser, self.steps = start["theta"], start["target"], start["optimiser"], 0
 
     def plan(self) -> Plan:
         return Plan(self.theta, arrays={"target": self.target})
@@ -395,47 +490,16 @@ class NStepQ(QMember, Algorithm):
         self.steps = int(arrays["steps"][0])
 
 
-class OneStepQ(NStepQ):
-    """One-step Q-learning of one run."""
-
-    targets = staticmethod(one_step_q)
-
-
-class OneStepSarsa(NStepQ):
-    """One-step Sarsa of one run."""
-
-    targets = staticmethod(sarsa_one_step)
-    presets: ClassVar[dict[str, Preset]] = {
-        "default": Preset(
-            "an update every 16 steps of 16 environments; one-step targets spread slowly",
-            {"requests": "segments", "steps_per_update": 256, "record_every": 10, "checkpoint_every": "30s"}
-            | {"final_epsilons": "0.05"},
-            {"CartPole-v1": {"total_steps": 1_200_000}},
-        )
-    }
-
-
-# --- without a barrier
-
-
 @dataclass(frozen=True)
 class AsynchronousQSettings(QSettings, AsynchronousSettings):
     """Settings of the asynchronous forms."""
 
 
-class AsynchronousNStepQ(QMember, AsynchronousAlgorithm):
-    """n-step Q-learning without a barrier: gradients of what a worker pulled are applied as they come."""
+class AsynchronousQ(QMember, AsynchronousAlgorithm):
+    """A run without a barrier: gradients of what a worker pulled are applied as they come."""
 
     Settings = AsynchronousQSettings
-    targets = staticmethod(n_step_q)
     pulled = ("theta", "target")
-    presets: ClassVar[dict[str, Preset]] = {
-        "default": Preset(
-            "an update every 16 steps of 8 environments",
-            {"t_max": 16, "envs_per_worker": 8},
-            {"CartPole-v1": {"total_steps": 500_000, "anneal": "step-size"}},
-        )
-    }
 
     def state(self) -> Nested:
         return super().state() | {"renewed": np.zeros(1, np.int64)}
@@ -454,27 +518,44 @@ class AsynchronousNStepQ(QMember, AsynchronousAlgorithm):
             shared["target"][:], shared["renewed"][:] = theta, now.env_steps
 
 
-class AsynchronousOneStepQ(AsynchronousNStepQ):
-    """One-step Q-learning without a barrier."""
-
-    targets = staticmethod(one_step_q)
-    presets: ClassVar[dict[str, Preset]] = {
-        "default": Preset(
-            "an update every 16 steps of 8 environments; one-step targets spread slowly",
-            {"t_max": 16, "envs_per_worker": 8, "final_epsilons": "0.05"},
-            {"CartPole-v1": {"total_steps": 1_200_000, "anneal": "step-size", "step_size": 3e-3}},
-        )
-    }
+# --- the six members: each is one of the two classes above with a way of making targets and a preset
 
 
-class AsynchronousSarsa(AsynchronousNStepQ):
-    """One-step Sarsa without a barrier."""
+def member(
+    name: str, form: type[QMember], targets: Targets, text: str, values: dict[str, Any], on_cartpole: dict[str, Any]
+) -> Any:
+    """Return the class of a member.
 
-    targets = staticmethod(sarsa_one_step)
-    presets: ClassVar[dict[str, Preset]] = {
-        "default": Preset(
-            "an update every 16 steps of 8 environments; one-step targets spread slowly",
-            {"t_max": 16, "envs_per_worker": 8, "final_epsilons": "0.05"},
-            {"CartPole-v1": {"total_steps": 1_200_000}},  # both found on seeds 100 and 101
-        )
-    }
+    Args:
+        name: the name of the class.
+        form: `SynchronousQ` or `AsynchronousQ`, from which it inherits.
+        targets: how it makes the targets of a fragment.
+        text: what its preset is for.
+        values: the settings of the preset.
+        on_cartpole: those that it adds on CartPole-v1.
+
+    Returns:
+        A class that inherits from `form` and differs from it in `targets` and `presets`.
+
+    """
+    preset = Preset(text, values, {"CartPole-v1": on_cartpole})
+    return type(name, (form,), {"targets": staticmethod(targets), "presets": {"default": preset}})
+
+
+RANKS = "an update every 16 steps of 16 environments"
+SEGMENTS = {"requests": "segments", "steps_per_update": 256, "record_every": 10, "checkpoint_every": "30s"}
+WORKERS = "an update every 16 steps of 8 environments"
+T_MAX = {"t_max": 16, "envs_per_worker": 8}
+SLOW, GREEDY = "; one-step targets spread slowly", {"final_epsilons": "0.05"}  # a final epsilon of 0.05, not 0.02
+SHORT = {"total_steps": 500_000, "anneal": "step-size"}
+LONG = {"total_steps": 1_200_000}  # and the step size of asynchronous one-step Q: found on seeds 100 and 101
+LONG_FALLING = {**LONG, "anneal": "step-size", "step_size": 3e-3}
+
+NStepQ = member("NStepQ", SynchronousQ, n_step_q, RANKS, SEGMENTS, SHORT)
+OneStepQ = member("OneStepQ", SynchronousQ, one_step_q, RANKS, SEGMENTS, SHORT)
+OneStepSarsa = member("OneStepSarsa", SynchronousQ, one_step_sarsa, RANKS + SLOW, SEGMENTS | GREEDY, LONG)
+AsynchronousNStepQ = member("AsynchronousNStepQ", AsynchronousQ, n_step_q, WORKERS, T_MAX, SHORT)
+AsynchronousOneStepQ = member(
+    "AsynchronousOneStepQ", AsynchronousQ, one_step_q, WORKERS + SLOW, T_MAX | GREEDY, LONG_FALLING
+)
+AsynchronousSarsa = member("AsynchronousSarsa", AsynchronousQ, one_step_sarsa, WORKERS + SLOW, T_MAX | GREEDY, LONG)

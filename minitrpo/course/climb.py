@@ -1,4 +1,8 @@
-"""Lecture 12: the epochs of a PPO update, and nothing else; `batch_ppo.Ascent.climb` is the same with all details."""
+"""Lecture 12: the epochs of a PPO update; `batch_ppo.climb` is the same with all settings of a run.
+
+What a run adds: advantages standardised in each minibatch, an entropy term, gradients shortened to a largest norm,
+single precision, and what the log says. A test compares the two.
+"""
 
 import numpy as np
 
@@ -21,9 +25,21 @@ def climb(
 ) -> tuple[Array, State]:
     """Return theta (P,) and Adam's memory after some epochs of minibatches up the clipped objective.
 
-    theta: the policy that played. batch: its observations (N, D), actions (N, A) or (N,), and advantages (N,).
-    size: steps in every minibatch, at most N: a last one that is too short is filled up with the first rows of its
-    epoch's order. clip: inf for none.
+    Args:
+        policy: the policy.
+        theta: its parameters when it played, (P,).
+        memory: Adam's state.
+        batch: the observations (N, D), actions (N, A) or (N,), and advantages (N,).
+        clip: e, inf for none.
+        rng: where the orders of the epochs come from.
+        epochs: passes over the batch.
+        size: steps in every minibatch, at most N: a last one that is too short is filled up with the first rows of its
+            epoch's order.
+        step_size: Adam's.
+
+    Returns:
+        The new theta, and Adam's new state.
+
     """
     observations, actions, advantages = batch
     # 1. log pi_old of all actions, (N,), once for all epochs: theta moves, it does not

@@ -26,11 +26,9 @@ DESIGNS = {
     ),
     "batch-ppo": Design("batch", "barrier", "samples", "root or two", "on-policy", "Schulman et al. 2017; ChainerRL"),
     "actor-critic": Design(
-        "every step", "barrier", "samples or gradients", "root", "on-policy", "Sutton & Barto 2018, section 13.5"
+        "every step", "barrier", "samples", "root", "on-policy", "Sutton & Barto 2018, section 13.5"
     ),
-    "a2c": Design(
-        "every n steps", "barrier", "samples or gradients", "root", "on-policy", "Mnih et al. 2016, with a barrier"
-    ),
+    "a2c": Design("every n steps", "barrier", "samples", "root", "on-policy", "Mnih et al. 2016, with a barrier"),
     "n-step-q": Design(
         "every n steps", "barrier", "gradients", "root", "off-policy, fresh", "Mnih et al. 2016, with a barrier"
     ),

@@ -18,10 +18,17 @@ Arrays = dict[str, Array]
 
 
 def transitions(fragment: Fragments) -> Arrays:
-    """Return every step as (observation, action, reward, next observation, terminated), an array of N rows each.
+    """Return every step as a transition.
 
     The next observation of a fragment's last step is its final observation. A step that a time limit ended is not
     terminated: it has a future.
+
+    Args:
+        fragment: N steps of one or several fragments.
+
+    Returns:
+        observations, actions, rewards, next_observations and terminated, an array of N rows each.
+
     """
     nexts = np.empty_like(fragment.observations)
     nexts[:-1] = fragment.observations[1:]
@@ -38,9 +45,19 @@ def transitions(fragment: Fragments) -> Arrays:
 def multi_step(fragment: Fragments, n: int, discount: float) -> Arrays:
     """Return every step as a transition that looks n steps ahead, or to the end of its fragment.
 
-    rewards: r_t + discount r_{t+1} + ... of the k <= n steps in between; the next observation is what was seen after
-    them, terminated whether the task ended there; discounts: discount^k, (N,), the weight of what then follows. Where
-    another policy acted in between than the one that learns, this is an approximation (Hessel et al. 2018, section 3).
+    Where another policy acted in between than the one that learns, this is an approximation (Hessel et al. 2018,
+    section 3).
+
+    Args:
+        fragment: N steps of one or several fragments.
+        n: how many steps a transition looks ahead, at most.
+        discount: gamma.
+
+    Returns:
+        What `transitions` returns, but rewards are r_t + discount r_{t+1} + ... of the k <= n steps in between, and
+        next_observations and terminated are those of the last of these steps. discounts, (N,), are discount^k, the
+        weights of what follows.
+
     """
     rows, ends = transitions(fragment), np.cumsum(fragment.lengths)
     ahead = np.minimum(np.arange(1, fragment.steps + 1) + n - 1, np.repeat(ends, fragment.lengths)) - 1
@@ -52,10 +69,10 @@ def multi_step(fragment: Fragments, n: int, discount: float) -> Arrays:
 
 @dataclass(frozen=True)
 class Draw:
-    """A minibatch: for each shard how many of its rows, (S,), and which, (S, M); M is the largest of the counts."""
+    """A minibatch: how many rows of each shard, and which."""
 
-    counts: Array
-    positions: Array
+    counts: Array  # (S,)
+    positions: Array  # (S, M), M being the largest of the counts
 
     @property
     def weights(self) -> Array:
@@ -64,10 +81,19 @@ class Draw:
 
 
 def draw(rng: np.random.Generator, batch: int, sizes: Array) -> Draw:
-    """Return `batch` rows drawn uniformly, with repetition, of the union of shards that hold `sizes` (S,) rows.
+    """Return rows drawn uniformly, with repetition, from the union of all shards.
 
     Shard w gives b_w rows, b ~ Multinomial(batch, sizes / sum(sizes)). Equal b_w of unequal shards would prefer the
     rows of the small ones. The random numbers are those of all shards, whichever of them this process holds.
+
+    Args:
+        rng: where the random numbers come from.
+        batch: the number of rows.
+        sizes: how many rows each shard holds, (S,).
+
+    Returns:
+        The rows of each shard.
+
     """
     counts = rng.multinomial(batch, sizes / sizes.sum())
     uniform = rng.random((len(sizes), counts.max()))
@@ -78,6 +104,16 @@ def updates_due(steps: int, warm_up: int, ratio: float, done: int) -> int:
     """Return how many updates are due after `steps` steps: `ratio` for each step after the warm-up, minus `done`.
 
     A whole number, never below 0: what all steps so far are worth, rounded down, minus the `done` updates already made.
+
+    Args:
+        steps: environment steps so far.
+        warm_up: how many of them come before the first update.
+        ratio: updates for each step after the warm-up.
+        done: updates already made.
+
+    Returns:
+        The number of updates to make now.
+
     """
     # 1. the updates that the steps after the warm-up are worth, rounded down
     owed = int(ratio * max(0, steps - warm_up))
@@ -93,10 +129,18 @@ class ReplayBuffer:
     """
 
     def __init__(self, shards: int, capacity: int, observation_size: int, action_size: int) -> None:
-        """Take the shape of a transition; action_size: numbers in an action, 0 for actions that are integers."""
+        """Make an empty buffer.
+
+        Args:
+            shards: S.
+            capacity: of each shard, in transitions.
+            observation_size: numbers in an observation.
+            action_size: numbers in an action, 0 for actions that are integers.
+
+        """
         real, seen = np.float32, (shards, capacity, observation_size)
         self.capacity = capacity
-        self.added = np.zeros(shards, np.int64)  # rows that every shard was ever given
+        self.added = np.zeros(shards, np.int64)  # rows that were ever added to each shard
         self._arrays: Arrays = {
             "observations": np.zeros(seen, real),
             "actions": np.zeros((shards, capacity, action_size), real) if action_size else np.zeros(seen[:2], np.int32),
@@ -114,7 +158,13 @@ class ReplayBuffer:
     def add(self, shard: int, rows: Arrays) -> None:
         """Write rows behind those that a shard has, over its oldest when it is full.
 
-        AlgorithmFailed if one is finite, but beyond float32: it would come back from every draw as infinity.
+        Args:
+            shard: its number.
+            rows: what `multi_step` returns.
+
+        Raises:
+            AlgorithmFailed: if a number is finite, but beyond float32: it would come back from every draw as infinity.
+
         """
         count = len(rows["rewards"])
         kept = min(count, self.capacity)
@@ -130,9 +180,18 @@ class ReplayBuffer:
                 )
         self.added[shard] += count
 
-    def take(self, drawn: Draw, own: slice = slice(None)) -> Arrays:
-        """Return what was drawn of some shards, (k, M, ...) each."""
-        shards, positions = np.arange(len(self.added))[own, None], drawn.positions[own]
+    def take(self, drawn: Draw, which: slice = slice(None)) -> Arrays:
+        """Return the transitions that were drawn from some of the shards.
+
+        Args:
+            drawn: from all shards.
+            which: k of the shards.
+
+        Returns:
+            The arrays of a transition, (k, M, ...) each.
+
+        """
+        shards, positions = np.arange(len(self.added))[which, None], drawn.positions[which]
         return {name: array[shards, positions] for name, array in self._arrays.items()}
 
     def state(self) -> Arrays:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitrpo.algorithms import Acting, Preset, Purpose, option
+from minitrpo.algorithms import Acting, Preset, option
 from minitrpo.algorithms.off_policy.replay_learner import ReplayLearner, ReplaySettings
 from minitrpo.optimisers import adam, initial_state
 from minitrpo.perceptron import Linearisation, activations, initialise_mlp, layer_sizes, perceptron, unflatten
@@ -62,17 +62,16 @@ class SAC(ReplayLearner):
 
     make_policy = staticmethod(lambda settings, policy: TanhGaussian(policy))
 
-    def __init__(self, settings, context):
-        size = context.policy.action_size
-        super().__init__(settings, context)
-        self.noise_size, self.networks = 2 * size, {"adam": {}}  # noise for the next action, and for the present one
+    def first_networks(self):
+        size, networks = self.policy.action_size, {"adam": {}}
+        self.noise_size = 2 * size  # for the next action, and for the present one
         self.q_sizes = layer_sizes(self.policy.observation_size + size, self.policy.hidden, 1)
-        self.theta, rng = self.policy.initialise(context.generator(Purpose.POLICY)), context.generator(Purpose.CRITIC)
+        theta, rng = self.policy.initialise(self.context.generator("policy")), self.context.generator("critic")
         critics = [initialise_mlp(rng, self.q_sizes, last_gain=1.0) for _ in range(2)]
-        for name, start in zip(PARTS, (self.theta, *critics, [np.log(settings.alpha)]), strict=True):
-            self.networks[name] = np.asarray(start, np.float32)
-            self.networks["adam"][name] = initial_state("adam", len(start), np.float32)
-        self.networks |= {f"target{i}": self.networks[f"critic{i}"] for i in (1, 2)}
+        for name, start in zip(PARTS, (theta, *critics, [np.log(self.settings.alpha)]), strict=True):
+            networks[name] = np.asarray(start, np.float32)
+            networks["adam"][name] = initial_state("adam", len(start), np.float32)
+        return theta, networks | {f"target{i}": networks[f"critic{i}"] for i in (1, 2)}
 
     def gradients(self, rows, weights, noise):
         own, alpha, noise = self.networks, np.exp(self.networks["log_alpha"]), noise.astype(np.float32)

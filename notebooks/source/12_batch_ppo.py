@@ -24,7 +24,7 @@
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
 # | `clipped_objective`, `objective_slope` | `minitrpo/algorithms/batch_ppo.py` | Schulman et al. 2017, equation 7 |
-# | `climb` | `minitrpo/course/climb.py`; with all details `Ascent.climb` in `batch_ppo.py` | Schulman et al. 2017, algorithm 1 |
+# | `climb` | `minitrpo/course/climb.py`; with all settings `climb` in `batch_ppo.py` | Schulman et al. 2017, algorithm 1 |
 # | `cuts` | `minitrpo/course/continuous.py` | Miranda 2018: "continuous training" and its accumulator |
 # | `values_after` (given) | `minitrpo/course/last_step.py` | Miranda 2018: "the value at the last timestep is not equal to 0" |
 #

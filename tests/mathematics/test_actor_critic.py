@@ -17,8 +17,6 @@ from minitrpo.algorithms.actor_critic import (
     ActorCriticSettings,
     actor_critic_gradient,
     bootstrapped_returns,
-    gradient_sums,
-    pooled_gradient,
 )
 from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER
@@ -86,34 +84,17 @@ def test_the_gradient_is_that_of_the_loss(kind, seed, entropy_weight, scale):
     assert set(told) == set(LOGGED)
 
 
-@pytest.mark.parametrize("kind", POLICIES)
-@settings(max_examples=15)
-@given(LENGTHS, st.integers(0, 1000), st.sampled_from([1e-3, 1e9]), st.sampled_from([0.9, 1.0]))
-def test_sums_over_fragments_are_the_gradient_of_all_steps(kind, lengths, seed, longest, gae_lambda):
-    model = ActorCritic(POLICIES[kind])
-    theta, f = model.initialise(np.random.default_rng(seed)) + 0.3, played(model.policy, seed, lengths)
-    s = ActorCriticSettings(max_gradient_norm=longest, entropy_weight=0.5, gae_lambda=gae_lambda)
-    sums = np.array([gradient_sums(model, theta, samples_of(part), s) for part in apart(f)])
-    gradient, told, n = pooled_gradient(model, sums, s)
-    expected, expected_told = actor_critic_gradient(model, theta, samples_of(f), s)
-    np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-12)
-    assert n == sum(lengths)
-    assert told == pytest.approx(expected_told, rel=1e-9, abs=1e-12)
-
-
-def test_policys_and_values_gradients_are_shortened_each_by_itself_and_the_sum_not_its_parts():
-    """Fragments that pull in opposite directions cancel, however long each one's gradient is."""
+def test_the_gradients_of_policy_and_value_function_are_shortened_each_by_itself():
     model = ActorCritic(POLICIES["gaussian"])
     theta, steps = model.initialise(np.random.default_rng(0)), samples_of(played(model.policy, 1))
-    s = ActorCriticSettings(entropy_weight=0.0, max_gradient_norm=0.5)
-    values = model.values(theta, steps["observations"])
-    one_step = {"last": np.ones(8, bool), "terminated": np.ones(8, bool), "final_observations": np.zeros((8, 3))}
-    above, below = ({**steps, **one_step, "rewards": values + a} for a in (1e3, -1e3))
-    gradient, _, _ = pooled_gradient(model, np.array([gradient_sums(model, theta, x, s) for x in (above, below)]), s)
-    np.testing.assert_allclose(gradient, 0.0, atol=1e-9)
-    alone, _, _ = pooled_gradient(model, gradient_sums(model, theta, above, s)[None], s)
-    for gradient in (alone, actor_critic_gradient(model, theta, above, s)[0]):
-        assert [np.linalg.norm(part) for part in model.split(gradient)] == pytest.approx([0.5, 0.5])
+    steps["rewards"] = steps["rewards"] + 1e3
+    long, short = (
+        model.split(actor_critic_gradient(model, theta, steps, ActorCriticSettings(max_gradient_norm=norm))[0])
+        for norm in (1e9, 0.5)
+    )
+    assert [np.linalg.norm(part) for part in short] == pytest.approx([0.5, 0.5])
+    for part, whole in zip(short, long, strict=True):
+        np.testing.assert_allclose(part, 0.5 * whole / np.linalg.norm(whole), rtol=1e-9)
 
 
 @pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1"])

@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.algorithm import Context
-from minitrpo.algorithms.batch_ppo import Ascent, BatchPPO, diagnostics, minibatches
+from minitrpo.algorithms.batch_ppo import BatchPPO, BatchPPOSettings, climb, clipped_gradient, diagnostics, minibatches
 from minitrpo.course import climb as lecture
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-from minitrpo.policy_gradient import policy_gradient
+from minitrpo.policy_gradient import LogProbability, policy_gradient
 from minitrpo.returns import standardise
 from minitrpo.training.settings import chosen
 
 QUICK = settings(max_examples=20)
 SEEDS = st.integers(0, 2**32 - 1)
 POLICIES = st.sampled_from([GaussianPolicy(3, 2, (5,)), CategoricalPolicy(3, 4, (6, 4))])
-PLAIN = Ascent(epochs=1, minibatch=1000, clip=0.2, step_size=0.01, max_gradient_norm=1e9, standardise="none")
+PLAIN = BatchPPOSettings(epochs=1, minibatch=1000, max_gradient_norm=1e9, standardise="none")
 
 
 def samples(policy, seed, n, apart=0.5):
@@ -38,7 +38,6 @@ def samples(policy, seed, n, apart=0.5):
 @QUICK
 def test_the_gradient_is_autograds_also_where_it_is_clipped(policy, seed, n, entropy):
     theta, _, s, old_log_prob = samples(policy, seed, n)
-    ascent = Ascent(1, n, 0.2, 0.01, entropy, standardise="none")
 
     def objective(theta):
         dist_params = policy.distribution(theta, s["observations"])
@@ -46,7 +45,8 @@ def test_the_gradient_is_autograds_also_where_it_is_clipped(policy, seed, n, ent
         clipped = anp.minimum(r * a, anp.clip(r, 0.8, 1.2) * a)
         return anp.mean(clipped) + entropy * anp.mean(policy.entropy(dist_params))
 
-    gradient, _ = ascent.gradient(policy, theta, s["observations"], s["actions"], s["advantages"], old_log_prob)
+    now = LogProbability(policy, theta, s["observations"], s["actions"])
+    gradient = clipped_gradient(now, old_log_prob, s["advantages"], 0.2, entropy)
     np.testing.assert_allclose(gradient, grad(objective)(theta), rtol=1e-7, atol=1e-8)
 
 
@@ -55,9 +55,9 @@ def test_the_gradient_is_autograds_also_where_it_is_clipped(policy, seed, n, ent
 def test_one_epoch_of_one_minibatch_is_one_step_of_adam(policy, seed, how, longest):
     _, old, s, _ = samples(policy, seed, 30)
     memory = initial_state("adam", len(old))
-    ascent = replace(PLAIN, standardise=how, max_gradient_norm=longest)
+    own = replace(PLAIN, standardise=how, max_gradient_norm=longest)
     kept = [array.copy() for array in (old, *memory.values(), *s.values())]
-    theta, new, seen = ascent.climb(policy, old, memory, s, np.random.default_rng(0))
+    theta, new, seen = climb(policy, old, memory, s, own, 0.2, 0.01, np.random.default_rng(0))
     assert all(np.array_equal(a, b) for a, b in zip((old, *memory.values(), *s.values()), kept, strict=True))
     entropy = np.mean(policy.entropy(policy.distribution(old, s["observations"])))
     assert seen == pytest.approx({"kl": 0.0, "clip_fraction": 0.0, "entropy": entropy}, abs=1e-9)
@@ -83,8 +83,8 @@ def test_an_epoch_sees_every_step(seed, rows, size):
 @QUICK
 def test_the_climb_of_the_lecture_is_that_of_the_package_without_its_details(policy, seed, n, size):
     _, old, s, _ = samples(policy, seed, n)
-    memory, ascent = initial_state("adam", len(old)), replace(PLAIN, epochs=3, minibatch=size)
-    expected, kept, _ = ascent.climb(policy, old, memory, s, np.random.default_rng(seed))
+    memory, own = initial_state("adam", len(old)), replace(PLAIN, epochs=3, minibatch=size)
+    expected, kept, _ = climb(policy, old, memory, s, own, 0.2, 0.01, np.random.default_rng(seed))
     batch, rng = (s["observations"], s["actions"], s["advantages"]), np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lecture, "adam", partial(adam, epsilon=1e-5))  # what the package adds to its roots
@@ -115,5 +115,4 @@ def test_what_falls_and_over_how_many_steps(anneal, step_size, clip, own):
     total = 400 if own == 0 else 7_000_000
     algorithm = BatchPPO(choice.own, Context(GaussianPolicy(3, 2, ()), 0, 100, _total_steps=total))
     algorithm.steps = 300
-    now = algorithm.ascent()
-    assert (now.step_size, now.clip) == pytest.approx((3e-4 * step_size, 0.2 * clip))
+    assert algorithm.annealed() == pytest.approx((3e-4 * step_size, 0.2 * clip))

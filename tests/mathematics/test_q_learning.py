@@ -17,8 +17,8 @@ from minitrpo.algorithms.q_learning import (
     epsilon_greedy,
     n_step_q_targets,
     one_step_q,
+    one_step_sarsa,
     parsed,
-    sarsa_one_step,
     td_gradient,
     td_loss,
 )
@@ -64,12 +64,12 @@ def test_targets_by_brute_force(lengths, seed):
         for t in range(n):
             total = sum(GAMMA**k * r[t + k] for k in range(n - t))
             expected.append(total + (0.0 if dead else GAMMA ** (n - t) * max(final)))
-        y, known = one_step_q(q_of, part, GAMMA)
-        assert known.all()
+        y, has_target = one_step_q(q_of, part, GAMMA)
+        assert has_target.all()
         close(y, [r[t] + (0 if dead and t == n - 1 else GAMMA * max(q[t])) for t in range(n)])
-        y, known = sarsa_one_step(q_of, part, GAMMA)
+        y, has_target = one_step_sarsa(q_of, part, GAMMA)
         close(y, [r[t] + GAMMA * q[t][u[t + 1]] for t in range(n - 1)] + [r[-1]] * dead)
-        assert known.tolist() == [True] * (n - 1) + [dead]  # a cut step has no next action
+        assert has_target.tolist() == [True] * (n - 1) + [dead]  # a cut step has no next action
     y = n_step_q_targets(episodes.rewards, episodes.last, episodes.terminated_steps, final_q, GAMMA)
     close(y, expected)
 

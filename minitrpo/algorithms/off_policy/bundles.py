@@ -56,7 +56,7 @@ class Bundles(AsynchronousAlgorithm):
     """Actors with their replay, learners, and what the server does; a member says what Q and its gradient are.
 
     Its Settings inherit BundleSettings and have exploration_steps; its policy splits theta into the network's
-    parameters and, last, how much of the exploration is left. gradient_sums: as that of a `QLearner`.
+    parameters and, last, how much of the exploration is left. gradient_sums: as that of a `ReplayLearner`.
     """
 
     gradient_sums: Any

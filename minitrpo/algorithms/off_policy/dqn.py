@@ -5,7 +5,7 @@
     3. draw a minibatch uniformly ........................... experience/replay_buffer.py: draw
     4. y = r + gamma max_a Q(s', a; theta-), 0 at the end ... algorithms/q_learning.py: one_step_q_targets
     5. a step down grad 1/2 (Q(s, a; theta) - y)^2 .......... algorithms/q_learning.py: q_gradient_sums
-    6. every C updates theta- = theta ....................... algorithms/off_policy/replay_learner.py: QLearner.step
+    6. every C updates theta- = theta ..................... algorithms/off_policy/replay_learner.py: ReplayLearner.step
 
 Source: Mnih et al. 2015, algorithm 1. As typed with Adam, targets that look 8 steps ahead, and errors as they are.
 `--preset paper` has the numbers of its extended data table 1, Graves' centred RMSProp, targets of one step, and errors
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from minitrpo.algorithms.algorithm import Preset
-from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
+from minitrpo.algorithms.off_policy.replay_learner import ReplayLearner, ReplaySettings
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning import DeepQ, ExplorationSettings
 
@@ -34,8 +34,8 @@ class DQNSettings(ReplaySettings, ExplorationSettings):
     huber: float = option(1e6, "errors count linearly beyond this", "Mnih et al. 2015: 1", above=0)
 
 
-class DQN(DeepQ, QLearner):
-    """Q, its replay buffer, and how far exploration has gone."""
+class DQN(DeepQ, ReplayLearner):
+    """The rounds of a replay learner with a Q of every action; `DeepQ` says who acts, and the gradient."""
 
     Settings = DQNSettings
     presets: ClassVar[dict[str, Preset]] = {

@@ -1,16 +1,17 @@
 """Lecture 13b: normalised advantage functions (NAF), Q-learning for continuous actions (Gu et al. 2016).
 
-Q(s, u) = V(s) - 1/2 (u - mu(s))' P(s) (u - mu(s)), P = L L', L lower triangular with a positive diagonal: of all u,
-mu is the best, and V = max_u Q. One network says all three.
+Q(s, u) = V(s) - 1/2 (u - mu(s))' P(s) (u - mu(s)), P = L L', L lower triangular with a positive diagonal. Q is a
+parabola in the actions u: mu is the best action, and V = max_u Q. One network has V, mu and L as its outputs.
 
     1. act mu(s) + sigma noise, sigma falls .......... algorithms/off_policy/naf.py: NAFPolicy.act_function
     2. keep (s, u, r, s') in the replay buffer ....... experience/replay_buffer.py: ReplayBuffer.add
     3. draw a minibatch uniformly .................... experience/replay_buffer.py: draw
     4. y = r + gamma V(s'; theta-), 0 at the end ..... algorithms/off_policy/naf.py: naf_targets
     5. a step down grad 1/2 (Q(s, u; theta) - y)^2 ... algorithms/off_policy/naf.py: naf_gradient_sums
-    6. theta- follows theta slowly ................... algorithms/off_policy/replay_learner.py: QLearner.step
+    6. theta- follows theta slowly ................... algorithms/off_policy/replay_learner.py: ReplayLearner.step
 
-With a barrier, or without (Gu et al. 2017): collectors keep transitions, one trainer learns from all of them.
+`Parabola` is this Q: who acts, and the gradient. `NAF` learns it in the rounds of a replay learner, with a barrier.
+`AsynchronousNAF` learns it without (Gu et al. 2017): collectors keep transitions, and one trainer learns from all.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays, Member, Preset, refuse_other_network
 from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
-from minitrpo.algorithms.off_policy.replay_learner import QLearner, ReplaySettings
+from minitrpo.algorithms.off_policy.replay_learner import ReplayLearner, ReplaySettings
 from minitrpo.algorithms.options import option
 from minitrpo.perceptron import (
     Linearisation,
@@ -40,7 +41,16 @@ LARGEST = 4.0  # of |log L_ii|, approached smoothly: exp would blow up, and what
 
 
 def heads(outputs: Array, actions: int) -> tuple[Array, Array, Array]:
-    """Return V, mu in (-1, 1) and L of the network's outputs (..., 1 + A + A (A + 1) / 2)."""
+    """Return V, mu and L of the network's outputs.
+
+    Args:
+        outputs: (..., 1 + A + A (A + 1) / 2).
+        actions: A, the numbers in an action.
+
+    Returns:
+        V (...), mu in (-1, 1), (..., A), and L (..., A, A).
+
+    """
     lower = np.zeros((*outputs.shape[:-1], actions, actions), outputs.dtype)
     rows, columns = np.tril_indices(actions)
     lower[..., rows, columns] = outputs[..., 1 + actions :]
@@ -50,9 +60,17 @@ def heads(outputs: Array, actions: int) -> tuple[Array, Array, Array]:
 
 
 def naf_q(value: Array, mu: Array, lower: Array, u: Array) -> Array:
-    """Return Q = V - 1/2 (u - mu)' L L' (u - mu), shape of `value`.
+    """Return Q = V - 1/2 (u - mu)' L L' (u - mu).
 
-    value: V (...). mu, u: (..., A), the best action and the one that was taken. lower: L (..., A, A).
+    Args:
+        value: V (...).
+        mu: the best action, (..., A).
+        lower: L (..., A, A).
+        u: the action that was taken, (..., A).
+
+    Returns:
+        Q, of the shape of `value`.
+
     """
     # 1. z = L'(u - mu), (..., A): multiplied by the transpose
     z = np.einsum("...ij,...i->...j", lower, u - mu)
@@ -61,17 +79,35 @@ def naf_q(value: Array, mu: Array, lower: Array, u: Array) -> Array:
 
 
 def naf_targets(rewards: Array, discounts: Array, terminated: Array, next_value: Array, reward_scale: float) -> Array:
-    """Return y = scale r + discount (1 - terminated) V(s'; theta-), elementwise.
+    """Return y = scale r + discount (1 - terminated) V(s'; theta-), elementwise; V(s') is max_u Q(s', u) already.
 
-    terminated is 1 (or True) where the task ended: nothing follows. V(s') is max_u Q(s', u) already.
+    Args:
+        rewards: r, of any shape.
+        discounts: of the same shape.
+        terminated: 1 (or True) where the task ended, so that nothing follows.
+        next_value: V(s'; theta-).
+        reward_scale: one number.
+
+    Returns:
+        The targets, of the shape of `rewards`.
+
     """
     return np.asarray(reward_scale * rewards + discounts * (1.0 - terminated) * next_value)
 
 
 def naf_slopes(outputs: Array, actions: int, u: Array) -> tuple[Array, Array]:
-    """Return Q (...) and its derivatives in the network's outputs, of their shape.
+    """Return Q and its derivatives in the network's outputs.
 
     dQ/dV = 1, dQ/dmu = P (u - mu), dQ/dL_ij = -(u - mu)_i z_j with z = L'(u - mu), then through tanh and exp.
+
+    Args:
+        outputs: (..., 1 + A + A (A + 1) / 2).
+        actions: A, the numbers in an action.
+        u: the action that was taken, (..., A).
+
+    Returns:
+        Q (...), and the derivatives, of the shape of `outputs`.
+
     """
     value, mu, lower = heads(outputs, actions)
     apart = u - mu
@@ -91,10 +127,23 @@ def naf_slopes(outputs: Array, actions: int, u: Array) -> tuple[Array, Array]:
 def naf_gradient_sums(
     theta: Array, target: Array, sizes: Sizes, rows: Arrays, weights: Array, reward_scale: float
 ) -> tuple[Array, Array]:
-    """Return for B batches of transitions the sums of gradients (B, P), and of loss and Q, (B, 2).
+    """Return sums over transitions: of the gradients of 1/2 (Q(s, u; theta) - y)^2, of this loss and of Q.
 
-    loss = 1/2 (Q(s, u; theta) - y)^2, y = scale * r + discount (1 - terminated) V(s'; theta-). weights (B, M) are 1, or
-    0 for rows that do not count. Source: Gu et al. 2016, algorithm 1.
+    y = scale * r + discount (1 - terminated) V(s'; theta-).
+
+    Args:
+        theta: the network's parameters, (P,).
+        target: those of its older copy, theta-, (P,).
+        sizes: the (inputs, outputs) of its layers.
+        rows: B batches of M transitions, as `ReplayBuffer.take` returns them.
+        weights: (B, M), 1, or 0 for rows that do not count.
+        reward_scale: the factor on rewards.
+
+    Returns:
+        The sums of gradients (B, P), and those of loss and Q, (B, 2).
+
+    Source: Gu et al. 2016, algorithm 1.
+
     """
     next_value = activations(unflatten(target, sizes), rows["next_observations"])[-1][..., 0]
     y = naf_targets(rows["rewards"], rows["discounts"], rows["terminated"], next_value, reward_scale)
@@ -153,8 +202,8 @@ class NAFPolicy(Perceptron):
 
 
 @dataclass(frozen=True)
-class NAFTargets:
-    """Settings of NAF with or without a barrier, with those of every method with a replay buffer."""
+class ParabolaSettings:
+    """Settings of NAF, with a barrier or without."""
 
     reward_scale: float = option(1.0, "factor on rewards before learning", "chainerrl: 0.001", above=0)
     first_sigma: float = option(0.5, "initial deviation of the actions, which lie in [-1, 1]", least=0, most=10)
@@ -163,7 +212,7 @@ class NAFTargets:
 
 
 @dataclass(frozen=True)
-class NAFSettings(NAFTargets, ReplaySettings):
+class NAFSettings(ParabolaSettings, ReplaySettings):
     """Settings of NAF with a barrier."""
 
 
@@ -176,7 +225,7 @@ class Parabola(Member):
     policy: Any
 
     @staticmethod
-    def make_policy(settings: NAFTargets, policy: Policy) -> NAFPolicy:
+    def make_policy(settings: ParabolaSettings, policy: Policy) -> NAFPolicy:
         sigmas = (settings.first_sigma, settings.final_sigma)
         return NAFPolicy(policy.observation_size, policy.action_size, policy.hidden, sigmas)
 
@@ -189,8 +238,8 @@ class Parabola(Member):
         return naf_gradient_sums(network, target, self.policy.sizes, rows, weights, self.settings.reward_scale)
 
 
-class NAF(Parabola, QLearner):
-    """A parabola in the actions, its buffer, and how far exploration has gone."""
+class NAF(Parabola, ReplayLearner):
+    """The rounds of a replay learner, with this Q."""
 
     Settings = NAFSettings
     presets: ClassVar[dict[str, Preset]] = {
@@ -208,7 +257,7 @@ class NAF(Parabola, QLearner):
 
 
 @dataclass(frozen=True)
-class AsynchronousNAFSettings(NAFTargets, BundleSettings):
+class AsynchronousNAFSettings(ParabolaSettings, BundleSettings):
     """Settings of NAF without a barrier."""
 
 

@@ -1,16 +1,15 @@
-"""Lecture 13a: what all methods with a replay buffer share, and how several ranks share it.
+"""Lecture 13a: what all methods with a replay buffer have in common, and how several ranks share the work.
 
     round:  every environment takes k steps -> buffer -> as many updates as the replay ratio says -> next round
     update: draw B transitions uniformly; sum their gradients; one step of the optimiser; theta- follows theta
 
-A policy gradient wants fresh samples; what is learned from a buffer may be stale. So what must be held fixed when
-actors are added is the replay ratio. The buffer has a shard for each environment. With `--learner root` all shards lie
-on the root (shared replay). With `--learner sharded` a rank learns from those of its own environments, gradients are
-pooled in the order of the shards, and no transition is sent for learning (sharded replay); the bits are the same. The
-root keeps a copy of every shard, for the checkpoint.
+A policy gradient needs new samples; samples of a buffer may be old. So it is the replay ratio, updates per step, that
+has to stay the same when actors are added. The buffer has a shard for each environment. With `--learner root` all
+shards lie on the root (shared replay). With `--learner sharded` each rank computes gradients from the shards of its
+environments, the gradients are added in the order of the shards, and no transition is sent for learning (sharded
+replay); the bits are the same. The root keeps a copy of every shard, for the checkpoint.
 """
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -55,14 +54,19 @@ class ReplaySettings(BufferSettings):
 
 
 class ReplayLearner(Algorithm):
-    """The rounds of a method with a replay buffer, by one rank or by all; a member says what an update does.
+    """The rounds of a method with a replay buffer, on one rank or on all, and its update by one network.
 
-    A member has `theta`, what acts, and `networks`, and the three methods from `gradients` on.
+    The network is Q, with an older copy, theta-. It acts with what is left of the exploration. A method of this kind
+    defines `gradient_sums` alone. One with other networks (mpi_scripts/own/sac.py) replaces `first_networks`,
+    `gradients`, `step` and `after_updates`.
     """
 
     assists_with = ("segments",)
-    noise_size: ClassVar[int] = 0  # standard normal numbers that `gradients` wants for every transition
-    theta: Array
+    columns: ClassVar[tuple[str, ...]] = ("td_loss", "mean_q", "exploration", "updates")
+    chart: ClassVar[tuple[str, ...] | None] = ("td_loss",)
+    chart_label = "loss (return^2)"
+    noise_size: ClassVar[int] = 0  # standard normal numbers that `gradients` needs for every transition
+    theta: Array  # of the policy that acts
     networks: Nested  # all that an update changes, in new arrays: networks, their older copies, optimisers
 
     def __init__(self, settings: Any, context: Context) -> None:
@@ -71,22 +75,71 @@ class ReplayLearner(Algorithm):
         self.buffer = buffer_of(context.policy, shards, -(-settings.replay_size // shards))
         self.steps, self.updates = 0, 0
         self._reduction, self._synchronised = ordered_allreduce(context.comm), context.comm.size == 1
+        self.theta, self.networks = self.first_networks()
 
-    @abstractmethod
-    def gradients(self, rows: Arrays, weights: Array, noise: Array) -> tuple[Array, Array]:
-        """Return k sums of gradients (k, P), and k sums to report (k, K), of k shards' transitions.
+    # --- the update: of one network here
 
-        rows: arrays (k, M, ...) as `ReplayBuffer` names them. weights (k, M): 1, or 0 for what does not count. noise:
-        (k, M, noise_size). P: all that `step` takes, one after the other.
+    def first_networks(self) -> tuple[Array, Nested]:
+        """Return `theta` and `networks` before the first step."""
+        theta = self.policy.initialise(self.context.generator(Purpose.POLICY))
+        network = self.policy.split(theta)[0].astype(np.float32)
+        optimiser = initial_state(self.settings.optimiser, len(network), np.float32)
+        return theta, {"network": network, "target": network, "optimiser": optimiser}
+
+    def gradient_sums(self, network: Array, target: Array, rows: Arrays, weights: Array) -> tuple[Array, Array]:
+        """Return sums over the transitions of k shards: of the gradients of 1/2 (Q - y)^2, of this loss and of Q.
+
+        Args:
+            network: the parameters of Q, (P,).
+            target: those of the older copy, from which y is computed, (P,).
+            rows: arrays (k, M, ...) as `ReplayBuffer` names them.
+            weights: (k, M), 1, or 0 for rows that do not count.
+
+        Returns:
+            The sums of gradients (k, P), and those of loss and Q, (k, 2).
+
         """
+        raise NotImplementedError
 
-    @abstractmethod
+    def gradients(self, rows: Arrays, weights: Array, noise: Array) -> tuple[Array, Array]:
+        """Return the sums of gradients over the transitions of k shards, and of what is reported.
+
+        Args:
+            rows: arrays (k, M, ...) as `ReplayBuffer` names them.
+            weights: (k, M), 1, or 0 for rows that do not count.
+            noise: standard normal, (k, M, noise_size).
+
+        Returns:
+            The sums of gradients (k, P), P being all that `step` takes, one after the other; and K sums that
+            `after_updates` reports, (k, K).
+
+        """
+        return self.gradient_sums(self.networks["network"], self.networks["target"], rows, weights)
+
     def step(self, gradient: Array) -> None:
-        """Take one step with the mean gradient (P,) of all shards."""
+        """Take one step with the mean gradient (P,) of a minibatch."""
+        s, gradient = self.settings, clipped_norm(gradient, self.settings.gradient_clip)
+        target, rate = self.networks["target"], np.float32(s.target_rate)
+        optimiser, step = OPTIMISERS[s.optimiser](self.networks["optimiser"], gradient, s.step_size)
+        network = self.networks["network"] - step
+        if (self.updates + 1) % s.target_every == 0:
+            target = (1 - rate) * target + rate * network
+        self.networks = {"network": network, "target": target, "optimiser": optimiser}
 
-    @abstractmethod
     def after_updates(self, report: Array, updates: int) -> dict[str, Any]:
-        """Set `theta` for the next round, and return the columns; report (K,): means per transition, NaN without."""
+        """Set `theta` for the next round, and return the columns.
+
+        Args:
+            report: the sums that `gradients` reports, per transition, (K,); one NaN if there was no update.
+            updates: how many updates there were.
+
+        """
+        loss, q = np.broadcast_to(report, 2).tolist()
+        left = remaining(self.steps, self.settings.exploration_steps)
+        self.theta = np.append(self.networks["network"], left)
+        return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": updates}
+
+    # --- the rounds
 
     def plan(self) -> Plan:
         return Plan(self.theta)
@@ -94,47 +147,46 @@ class ReplayLearner(Algorithm):
     def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
         rows = multi_step(fragment, self.settings.n_step, self.settings.discount)
         shard = int(fragment.numbers[0]) % len(self.buffer.added)
-        if self.context.comm.rank > 0:  # which learns from its own
+        if self.context.comm.rank > 0:  # a rank that shares the update computes gradients from its shards
             self.buffer.add(shard, rows)
         return rows | {"shards": np.full(fragment.steps, shard)}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        s = self.settings
+        s, comm = self.settings, self.context.comm
         for shard in np.unique(batch["shards"]).tolist():
             here = batch["shards"] == shard
             self.buffer.add(shard, {name: rows[here] for name, rows in batch.items() if name != "shards"})
         self.steps += len(batch["shards"])
         due = updates_due(self.steps, s.warm_up, s.replay_ratio, self.updates)
-        if (
-            self.context.comm.size > 1
-        ):  # the others need the networks and the sizes of shards; all of them after a resume
+        if comm.size > 1:
+            # the other ranks need the networks and the sizes of all shards; after a resume the transitions, too
             done = np.array([self.steps, self.updates])
             news = {"networks": self.networks, "done": done, "due": np.array([due]), "sizes": self.buffer.sizes}
-            self.context.comm.broadcast(news if self._synchronised else news | {"buffer": self.buffer.state()})
+            comm.broadcast(news if self._synchronised else news | {"buffer": self.buffer.state()})
             self._synchronised = True
-        return self.after_updates(self._make(due, self.buffer.sizes, rng), due)
+        return self.after_updates(self._updates(due, self.buffer.sizes, rng), due)
 
     def assist(self, plan: Plan, rng: np.random.Generator) -> None:
         news: Nested = self.context.comm.broadcast({})
         if "buffer" in news:
             self.buffer.restore(news["buffer"])
         self.networks, (self.steps, self.updates) = news["networks"], news["done"].tolist()
-        self._make(int(news["due"][0]), news["sizes"], rng)
+        self._updates(int(news["due"][0]), news["sizes"], rng)
 
-    def _make(self, count: int, sizes: Array, rng: np.random.Generator) -> Array:
-        """Make updates; return the sums that their gradients report, per transition, (K,); NaN without one."""
+    def _updates(self, count: int, sizes: Array, rng: np.random.Generator) -> Array:
+        """Make so many updates; return the sums that they report, per transition, (K,); one NaN without an update."""
         reports = [self._update(sizes, rng) for _ in range(count)]
         return np.mean(reports, axis=0) / self.settings.batch if reports else np.full(1, np.nan)
 
     def _update(self, sizes: Array, rng: np.random.Generator) -> Array:
         """Draw a minibatch, sum the shards' gradients in their order, and step."""
         s, shards = self.settings, len(sizes)
-        # 1. every rank draws for all shards, and looks up what it has
-        drawn, own = draw(rng, s.batch, sizes), self._reduction.own(shards)
+        # 1. every rank draws for all shards, and looks up the rows of its shards
+        drawn, mine = draw(rng, s.batch, sizes), self._reduction.own(shards)
         shape = (*drawn.positions.shape, self.noise_size)
         noise = rng.standard_normal(shape) if self.noise_size else np.zeros(shape)
         # 2. the gradients of the shards, and their sum
-        parts, reports = self.gradients(self.buffer.take(drawn, own), drawn.weights[own], noise[own])
+        parts, reports = self.gradients(self.buffer.take(drawn, mine), drawn.weights[mine], noise[mine])
         sums = self._reduction.sum(np.concatenate([parts, reports], axis=1), shards)
         # 3. one step
         self.step(sums[: parts.shape[1]] / s.batch)
@@ -153,42 +205,12 @@ class ReplayLearner(Algorithm):
 
 
 def buffer_of(policy: Any, shards: int, capacity: int) -> ReplayBuffer:
-    """Return a buffer for what a policy sees and does: an action is an integer, or several numbers."""
-    return ReplayBuffer(shards, capacity, policy.observation_size, 0 if policy.discrete else policy.action_size)
+    """Return an empty buffer for what a policy sees and does.
 
+    Args:
+        policy: its actions are integers if it is `discrete`, else `action_size` numbers.
+        shards: the number of shards.
+        capacity: of each shard, in transitions.
 
-class QLearner(ReplayLearner):
-    """One network and its older copy; it acts with what is left of the exploration.
-
-    A member has gradient_sums(network, older, rows, weights): the sums (k, P) of the gradients of transitions (k, M),
-    and those (k, 2) of loss and Q.
     """
-
-    gradient_sums: Any
-    columns = ("td_loss", "mean_q", "exploration", "updates")
-    chart, chart_label = ("td_loss",), "loss (return^2)"
-
-    def __init__(self, settings: Any, context: Context) -> None:
-        super().__init__(settings, context)
-        self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
-        network = self.policy.split(self.theta)[0].astype(np.float32)
-        optimiser = initial_state(settings.optimiser, len(network), np.float32)
-        self.networks = {"network": network, "target": network, "optimiser": optimiser}
-
-    def gradients(self, rows: Arrays, weights: Array, noise: Array) -> tuple[Array, Array]:
-        return self.gradient_sums(self.networks["network"], self.networks["target"], rows, weights)
-
-    def step(self, gradient: Array) -> None:
-        s, gradient = self.settings, clipped_norm(gradient, self.settings.gradient_clip)
-        target, rate = self.networks["target"], np.float32(s.target_rate)
-        optimiser, step = OPTIMISERS[s.optimiser](self.networks["optimiser"], gradient, s.step_size)
-        network = self.networks["network"] - step
-        if (self.updates + 1) % s.target_every == 0:
-            target = (1 - rate) * target + rate * network
-        self.networks = {"network": network, "target": target, "optimiser": optimiser}
-
-    def after_updates(self, report: Array, updates: int) -> dict[str, Any]:
-        loss, q = np.broadcast_to(report, 2).tolist()
-        left = remaining(self.steps, self.settings.exploration_steps)
-        self.theta = np.append(self.networks["network"], left)
-        return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": updates}
+    return ReplayBuffer(shards, capacity, policy.observation_size, 0 if policy.discrete else policy.action_size)
