@@ -119,7 +119,7 @@ def prepare(job: Job, comm: Comm) -> RunContext:
 
     def settle(found: tuple[EnvironmentSpec, list[str]]) -> tuple[RunFolder, list[str]]:
         spec, notes = found
-        notes = [*begun.notes, *without_effect(job, spec, comm.size), *notes]
+        notes = [*begun.notes, *without_effect(job, spec), *notes]
         copies = min(2, job.choice.copies(comm.size) + bool(job.choice.common.eval_every))
         well = is_batched(spec, job.choice.common.physics) or repeats(spec, copies=copies)
         notes += [] if well else [RESTLESS.format(spec.id)]
@@ -203,7 +203,7 @@ def suited(
     return spec, choice.loop.check(choice, comm.size, working, one_machine)
 
 
-def without_effect(job: Job, spec: EnvironmentSpec, ranks: int) -> list[str]:
+def without_effect(job: Job, spec: EnvironmentSpec) -> list[str]:
     """Return a note for every given setting that has no effect in this run."""
     s, own = job.choice.common, job.choice.own
     idle = dict.fromkeys(("pool", "envs_per_rank") if s.segments else ("num_envs",), f"--requests {s.requests}")
@@ -212,8 +212,6 @@ def without_effect(job: Job, spec: EnvironmentSpec, ranks: int) -> list[str]:
         idle |= dict.fromkeys(SYNCHRONOUS, f"--algorithm {s.algorithm}, which is asynchronous")
         if own.transport != "events":
             idle |= dict.fromkeys(("workers", "delay_jitter"), f"--transport {own.transport}")
-        if ranks == 1 or own.transport not in ("auto", "server"):
-            idle["servers"] = "one rank" if own.transport in ("auto", "server") else f"--transport {own.transport}"
     idle |= {} if s.eval_every else {"eval_episodes": "--eval-every 0"}
     idle |= {} if s.filter == "running" else {"filter_clip": f"--filter {s.filter}"}
     idle |= {"initial_log_std": f"{spec.id}, whose actions are discrete"} if spec.discrete else {}

@@ -28,7 +28,7 @@ from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RE
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import mpiexec
 from minitrpo.training.context import RunContext, make_algorithm
-from minitrpo.training.learner import Learner
+from minitrpo.training.root import Root
 from minitrpo.training.settings import chosen
 from minitrpo.training.synchronous import Rank, alone
 
@@ -213,7 +213,7 @@ def show_film(folder: RunFolder, steps: int) -> Any:
     return Video(str(folder.path / VIDEO), embed=True, html_attributes="controls loop muted")
 
 
-def one_process(**settings: object) -> tuple[Learner, Rank]:
+def one_process(**settings: object) -> tuple[Root, Rank]:
     """Return what `train` with these settings (env="Reacher-v5", ...) is made of, in this process, to be looked into.
 
     The rank is what all ranks have, the learner only rank 0; both hold the one algorithm: see `synchronous.alone`.

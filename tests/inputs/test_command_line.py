@@ -70,7 +70,7 @@ LIMITS = [
     ("renew_first_states first_states eval_every anneal_steps cost_network max_staleness max_lead", "-1", "0"),
     ("samples", "1", "2"),
     ("seed", f"-1 {2**63} x nan inf 1e400 0.5 0x10 1,000 ² True 1e-3 10**3 {'9' * 5000}", f"0 {2**63 - 1} 5e3 5_0"),
-    ("envs_per_rank num_envs workers servers", "0 1025", "1 1024"),
+    ("envs_per_rank num_envs workers", "0 1025", "1 1024"),
     ("learners", "-1 1025", "0 1024"),
     ("envs_per_worker", "0 65", "1 64"),
     ("initial_log_std", "-21 6", "-20 5"),
@@ -368,7 +368,7 @@ IDLE = [  # a run; what nothing listens to in it; what does something there
     ("--algorithm a3c --transport events --anneal none",
      "--anneal-steps 300 --requests segments --pool static --envs-per-rank 3 --num-envs 3 --first-states 2 "
      "--renew-first-states 1", "--workers 3 --t-max 3 --delay-jitter 0.9"),
-    ("--algorithm a3c --transport server", "--servers 2 --workers 3 --delay-jitter 0.5", ""),
+    ("--algorithm a3c --transport server", "--workers 3 --delay-jitter 0.5", ""),
     ("--algorithm gorila --transport events --warm-up 50 --batch 8", "--replay-ratio 2 --fetch 3", "--batch 9"),
     ("--algorithm naf --env Pendulum-v1 --steps-per-update 100", "--initial-log-std 1", "--first-sigma 1"),
 ]  # fmt: skip

@@ -132,7 +132,7 @@ class Updates:
         spread = sum(gathered.batch[name].nbytes for name in algorithm.spread)
         self.sizes = {"step_bytes": len(buffer) / steps, "root_bytes": (len(buffer) - spread) / steps}
         self.lengths = (self.lengths + gathered.fragments["lengths"].tolist())[-1000:]
-        self.trials.append(float(self.learner.row()["line_search_steps"]))
+        self.trials.append(float(self.learner.row().columns["line_search_steps"]))
         columns = (gathered.batch["observations"], gathered.batch["actions"], standardise(values["advantages"]))
         pieces = zip(*(np.array_split(column, PIECES) for column in columns), strict=True)
         self.gradients.append(np.array([policy_gradient(algorithm.policy, theta, *piece) for piece in pieces]))
