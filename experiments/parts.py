@@ -61,7 +61,7 @@ FAMILY: Parts = {
     "network": "perceptron.py|policy_gradient.py|natural_gradient.py",
     "advantages and targets": "returns.py|samples.py|q_learning.py:q_gradient_sums",
     "log and checkpoint": "run_folder/|run_log.py|reports/",
-    "rest of an update": "learner.py",
+    "rest of an update": "/root.py|learner.py",
     "episodes and messages": "synchronous.py:collect|parallel/|rollouts.py",
     "loop": LOOP,
 }

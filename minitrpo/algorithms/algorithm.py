@@ -65,7 +65,6 @@ class Context:
     first_states: int = 0  # episode n begins as n % first_states does; 0: each in a state of its own
     worker: int = 0  # which of the workers an asynchronous algorithm is, of how many
     workers: int = 1
-    holds_last: bool = True  # whether this server's share of theta is the last one, see `--servers`
     slots: int = 0  # with --requests segments: environments of the whole job; episode n is played in slot n % slots
     scheduled: list[int] = field(default_factory=list)  # of schedules that end with the run: after how many steps
     # The bounds (A,) of continuous actions, to which -1 to 1 of a policy is stretched before it is clipped; a fragment

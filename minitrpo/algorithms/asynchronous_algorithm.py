@@ -46,10 +46,6 @@ class AsynchronousSettings:
         "",
         ("auto", *TRANSPORTS),
     )
-    servers: int = option(
-        1, "with --transport server: ranks 0 to K - 1 keep a share of the parameters each", "Nair et al. 2015", least=1,
-        most=1024, only={"transport": ("auto", "server")},
-    )  # fmt: skip
     workers: int = option(
         2, "with --transport events: number of simulated workers", least=1, most=1024, only={"transport": "events"}
     )
@@ -92,11 +88,11 @@ class AsynchronousAlgorithm(Member):
 
     @staticmethod
     def learners(settings: Any, workers: int) -> int:
-        """Return how many of the workers, the last ones, do not collect: they run `lesson` instead."""
+        """Return how many of the workers, the last ones, only learn: they run `learner_gradient`, not `gradient`."""
         return 0
 
-    def lesson(self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator) -> Pushed:
-        """Return the same as `gradient`, on a worker that does not collect: from what the others `answer`."""
+    def learner_gradient(self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator) -> Pushed:
+        """Return what `gradient` returns, on a worker that only learns: from what the others `answer` if it asks."""
         raise NotImplementedError
 
     def answer(self, question: Arrays) -> Arrays:

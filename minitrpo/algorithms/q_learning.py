@@ -512,8 +512,7 @@ class AsynchronousQ(QMember, AsynchronousAlgorithm):
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> None:
         s, theta = self.settings, shared["theta"]
         descend(shared, gradient["gradient"], in_place(s.optimiser), self.step_size(now.env_steps), OPTIMISER)
-        if self.context.holds_last:
-            theta[-1] = remaining(now.env_steps, s.exploration_steps)
+        theta[-1] = remaining(now.env_steps, s.exploration_steps)
         if now.env_steps // s.target_every > shared["renewed"][0] // s.target_every:
             shared["target"][:], shared["renewed"][:] = theta, now.env_steps
 

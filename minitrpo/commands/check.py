@@ -23,7 +23,8 @@ from minitrpo.contract import check_beginning
 from minitrpo.errors import BadInput, JobFailed, describe_error, place_of
 from minitrpo.experience.environments import describe
 from minitrpo.parallel.comm import Comm
-from minitrpo.run_folder.folder import CHECKPOINTS, TIMINGS, RunFolder, release_locks, sha256
+from minitrpo.run_folder.folder import CHECKPOINTS, RunFolder, release_locks, sha256
+from minitrpo.run_folder.metrics_log import TIMINGS
 from minitrpo.supervision.jobs import mpiexec
 from minitrpo.supervision.program import command
 from minitrpo.supervision.watchdog import STUCK_AFTER, guarded

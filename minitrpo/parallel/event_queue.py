@@ -38,12 +38,11 @@ class EventQueue:
         return worker
 
     def _let_pull(self) -> None:
-        for worker in sorted(self._waiting):
-            if self.server.may_pull(worker):
-                self._pulled[worker] = self.server.pull(self._names)
-                clock = int(self.server.tally.clocks[worker])
-                heapq.heappush(self._arrivals, (self.time + self._delay(worker, clock), worker))
-                self._waiting.remove(worker)
+        for worker, pulled in self.server.admit(self._waiting, self._names):
+            assert pulled is not None  # whoever plays the queue says when the work is over
+            self._pulled[worker] = pulled
+            clock = int(self.server.tally.clocks[worker])
+            heapq.heappush(self._arrivals, (self.time + self._delay(worker, clock), worker))
 
     def state(self) -> Nested:
         """Return what is under way, from which `restore` goes on to the bit: (W, ...) each, NaN for who waits."""

@@ -132,11 +132,10 @@ def make_algorithm(
     timeline: Timeline | None = None,
     worker: int = 0,
     workers: int = 1,
-    holds_last: bool = True,
 ) -> tuple[Any, Context]:
     """Return a fresh algorithm and what it was given; `comm`: the ranks that share its update, this one by default.
 
-    worker: which of the workers of an asynchronous algorithm it is. holds_last: see Context.
+    worker: which of the workers of an asynchronous algorithm it is.
     """
     s = choice.common
     context = Context(
@@ -148,7 +147,6 @@ def make_algorithm(
         first_states=s.first_states,
         worker=worker,
         workers=workers,
-        holds_last=holds_last,
         slots=s.num_envs if s.segments else 0,
         action_low=spec.low,
         action_high=spec.high,

@@ -26,7 +26,7 @@ from minitrpo.training.context import (
     working_ranks,
 )
 from minitrpo.training.gather import Collector, Gathered, Request, digested, gather
-from minitrpo.training.learner import Learner, update_rng
+from minitrpo.training.root import Root, update_rng
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
 
@@ -58,14 +58,14 @@ class Rank:
         return self.evaluator.returns(request.theta, request.observation_filter, request.iteration, request.amount)
 
 
-def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> None:
+def root_loop(rank: Rank, root: Root, log: RunLog, notes: list[str]) -> None:
     """Plan, broadcast, collect, gather, learn, log, until the steps are used up; then end the other ranks."""
     timeline, checkpoint = rank.timeline, False
-    log.begin(learner.state, notes)
-    while not (learner.finished or (checkpoint and asked_to_stop())):
+    log.begin(root.state, notes)
+    while not (root.finished or (checkpoint and asked_to_stop())):
         # 1. what to collect next, and with which policy and filter: theta, frozen until all ranks have played
-        plan, request = learner.plan()
-        checkpoint = log.due(request.iteration, learner.is_last(request))
+        plan, request = root.plan()
+        checkpoint = log.due(request.iteration, root.is_last(request))
         rank.collector.refill()
         with timeline.span("broadcast"):
             rank.comm.broadcast((plan, request, checkpoint))
@@ -73,16 +73,17 @@ def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> No
         gathered = rank.collect(plan, request, checkpoint)
         # 3. advantages, a step of the policy, the critic, the adaptive rule: whatever the algorithm does
         with timeline.span("update"):
-            learner.learn(gathered)
+            root.learn(gathered)
         # 4. an evaluation if one is due, a row of the log, a checkpoint
-        if (evaluation := learner.evaluation()) is not None:
+        evaluation = root.evaluation()
+        if evaluation is not None:
             with timeline.outside("evaluate"):
                 rank.comm.broadcast((None, evaluation, False))
-                learner.evaluated = float(np.mean(rank.evaluate(evaluation)))
-        if learner.row_due:
-            log.write(learner.row())
-        if checkpoint or learner.finished:
-            log.save(learner.state() | gathered.unfinished)
+                root.evaluated = float(np.mean(rank.evaluate(evaluation)))
+        if root.row_due:
+            log.write(root.row())
+        if checkpoint or root.finished:
+            log.save(root.state() | gathered.unfinished)
     rank.comm.broadcast(None)
 
 
@@ -142,9 +143,9 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
     notes = first_notes(context, comm.size, working.size)
     notes += [RESTLESS.format(context.spec.id)] if begun_again else []
     try:
-        root_loop(rank, Learner(context, rank.algorithm), log, notes)
+        root_loop(rank, Root(context, rank.algorithm), log, notes)
     finally:
-        log.close()
+        log.display.close()
 
 
 def make_rank(context: RunContext, comm: Comm, timeline: Timeline) -> tuple[Rank, list[str]]:
@@ -152,10 +153,10 @@ def make_rank(context: RunContext, comm: Comm, timeline: Timeline) -> tuple[Rank
 
     An iteration in one process, without clocks, log and checkpoint, is
 
-        learner = Learner(context, rank.algorithm)
-        plan, request = learner.plan()
+        root = Root(context, rank.algorithm)
+        plan, request = root.plan()
         rank.collector.refill()
-        learner.learn(rank.collect(plan, request, checkpoint=False))
+        root.learn(rank.collect(plan, request, checkpoint=False))
 
     Args:
         context: where the run begins.

@@ -104,7 +104,7 @@ class Worker:
             if self.collects:
                 answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, rng)
             else:
-                answer = self.algorithm.lesson(shared, self.ask, now, rng)
+                answer = self.algorithm.learner_gradient(shared, self.ask, now, rng)
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise AlgorithmFailed(f"gradient() must return (arrays, columns), two dicts, not {shorten(answer)}")
         gradient, columns = numbers("gradient", answer[0]), columns_of("gradient", answer[1], self.columns)

@@ -90,7 +90,7 @@ class Bundles(AsynchronousAlgorithm):
         drawn = draw(rng, s.batch, self.replay.sizes)
         return self.descent_of(shared, self.replay.take(drawn), drawn.weights)
 
-    def lesson(self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator) -> Pushed:
+    def learner_gradient(self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator) -> Pushed:
         s = self.settings
         # nothing in the warm-up, and when too far ahead
         ahead = now.version >= s.replay_ratio * (now.env_steps - s.warm_up)
@@ -139,8 +139,7 @@ class Bundles(AsynchronousAlgorithm):
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> bool:
         s, theta, target = self.settings, shared["theta"], shared["target"]
         descend(shared, gradient["gradient"], in_place(s.optimiser), s.step_size, OPTIMISER)
-        if self.context.holds_last:
-            theta[-1] = remaining(now.env_steps, s.exploration_steps)
+        theta[-1] = remaining(now.env_steps, s.exploration_steps)
         before = int(shared["updates"][0])
         shared["updates"] += 1
         if int(shared["updates"][0]) // s.target_every > before // s.target_every:  # not %: others count, too

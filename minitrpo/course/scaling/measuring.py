@@ -39,7 +39,7 @@ from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import flags, launcher, mpiexec
 from minitrpo.training.context import RunContext
 from minitrpo.training.gather import digested, in_episode_order
-from minitrpo.training.learner import Learner
+from minitrpo.training.root import Root
 from minitrpo.training.synchronous import make_rank
 
 Samples = list[tuple[float, float]]  # a number, and the seconds that it took
@@ -109,7 +109,7 @@ class Updates:
         context = RunContext(choice, spec, RunFolder(Path("nowhere")), {})
         rank, _ = make_rank(context, Comm(), self.timeline)
         self.algorithm: Any = rank.algorithm
-        self.learner = Learner(context, rank.algorithm)
+        self.learner = Root(context, rank.algorithm)
         self.collector: Any = rank.collector
         self.lengths: list[int] = []
         self.trials: list[float] = []
@@ -134,7 +134,7 @@ class Updates:
         spread = sum(gathered.batch[name].nbytes for name in algorithm.spread)
         self.sizes = {"step_bytes": len(buffer) / steps, "root_bytes": (len(buffer) - spread) / steps}
         self.lengths = (self.lengths + gathered.fragments["lengths"].tolist())[-1000:]
-        self.trials.append(float(self.learner.row()["line_search_steps"]))
+        self.trials.append(float(self.learner.row().columns["line_search_steps"]))
         columns = (gathered.batch["observations"], gathered.batch["actions"], standardise(values["advantages"]))
         pieces = zip(*(np.array_split(column, PIECES) for column in columns), strict=True)
         self.gradients.append(np.array([policy_gradient(algorithm.policy, theta, *piece) for piece in pieces]))
