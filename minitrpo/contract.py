@@ -23,6 +23,11 @@ RESERVED = (OWN, UNFINISHED)
 MOST = 10**12  # steps, or episodes, of one update
 NUMBERS = "biufc"  # kinds of dtypes
 
+RENAMED = {  # what a class of an earlier version has, and what takes its place
+    "assist": "since 1.0 all ranks call `learn` with --learner sharded; see `sharded_with`",
+    "assists_with": "it is called `sharded_with` since 1.0",
+}
+
 # --- the class
 
 
@@ -41,6 +46,9 @@ def accepted(name: str, candidate: Any, taken: set[str]) -> type[Member]:
 
 def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
     """Yield why a class cannot be an algorithm, in words that follow its name."""
+    for name, since in RENAMED.items():
+        if hasattr(algorithm, name):
+            yield f"has `{name}`: {since}"
     for name in sorted(algorithm.__abstractmethods__):
         yield f"has no method {name}({', '.join(inspect.signature(getattr(algorithm, name)).parameters)})"
     base = next(kind for kind in algorithm.__mro__ if "loop" in vars(kind))  # which of the two it inherits
@@ -68,6 +76,9 @@ def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
         yield f"has a chart of {algorithm.chart} and {algorithm.second_chart}; only names of `columns` can be drawn"
     if not algorithm.actions or not set(algorithm.actions) <= set(KINDS):
         yield f"has actions = {algorithm.actions!r}; it must be a tuple of some of {', '.join(KINDS)}"
+    together = getattr(algorithm, "sharded_with", ())
+    if not isinstance(together, tuple) or not set(together) <= {"episodes", "segments"}:
+        yield f'has sharded_with = {together!r}; it must be a tuple of some of "episodes", "segments"'
     presets = algorithm.presets
     if not isinstance(presets, dict) or not all(isinstance(preset, Preset) for preset in presets.values()):
         yield "has presets that are no dict of Preset(text, values)"

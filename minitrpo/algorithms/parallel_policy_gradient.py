@@ -112,6 +112,7 @@ class PolicyGradient(Algorithm):
 
     Settings = PolicyGradientSettings
     columns = ("gradient_norm", "explained_variance")
+    sharded_with = ("episodes", "segments")
     presets: ClassVar = {"default": Preset("many small updates", {"steps_per_update": 2_000, "initial_log_std": -0.5})}
 
     def __init__(self, settings: PolicyGradientSettings, context: Context) -> None:
@@ -136,13 +137,12 @@ class PolicyGradient(Algorithm):
         return {"sums": self.sums_of(plan.theta, samples)[None]} | {name: samples[name] for name in minibatches_need}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        # a step of the policy, then the critic's fit: the other order would leave no advantage
-        if self.settings.travels == "samples":
-            parts = [self._advantages(fragment, self.critic_state) for fragment in fragments_of(batch)]
-            batch = batch | {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
-        if self._shares:
-            self.update.share(batch)
-        sums, about, equations = self._total(self.theta, batch)
+        # 1. rank 0 broadcasts the samples with their advantages, or the sum of what the ranks have computed of theirs
+        if self.context.comm.rank == 0:
+            batch = self._to_broadcast(batch)
+        batch = self.update.broadcast(batch)
+        # 2. a step of the policy, then the critic's fit: the other order would leave no advantage
+        sums, about, equations = self._total(batch)
         gradient = pooled_gradient(sums[None], about[None])  # one row: the workers' are in it
         make_step, step_size = OPTIMISERS[self.settings.optimiser], self.settings.step_size
         self.optimiser_state, step = make_step(self.optimiser_state, gradient, step_size)
@@ -150,16 +150,12 @@ class PolicyGradient(Algorithm):
         self.critic_state = self._fit(self.critic_state, batch, equations, rng)
         return {"gradient_norm": float(np.linalg.norm(gradient)), "explained_variance": explained(about)}
 
-    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        if self._shares:
-            batch = self.update.shared()
-            *_, equations = self._total(plan.theta, batch)
-            self._fit(plan.arrays, batch, equations, rng)
-
-    @property
-    def _shares(self) -> bool:
-        """Return whether there is something to share: gradients of samples, or of the critic's minibatches."""
-        return self.settings.travels == "samples" or self.settings.critic == "mlp"
+    def _to_broadcast(self, batch: Arrays) -> Arrays:
+        """Return what all ranks take of the gathered rows."""
+        if self.settings.travels == "gradients":
+            return batch | {"sums": tree_sum(batch["sums"])}
+        parts = [self._advantages(fragment, self.critic_state) for fragment in fragments_of(batch)]
+        return batch | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _advantages(self, samples: Arrays, critic_state: Arrays) -> Arrays:
         """Return advantages and value targets (n,) of a fragment, by the critic's last fit."""
@@ -175,14 +171,14 @@ class PolicyGradient(Algorithm):
             parts.append(self.critic.normal_sums(observations, samples["timesteps"], targets).ravel())
         return np.concatenate(parts)
 
-    def _total(self, theta: Array, batch: Arrays) -> list[Array]:
+    def _total(self, batch: Arrays) -> list[Array]:
         """Return the sums over all fragments: gradients, moments, normal equations; the ranks share the work."""
         if self.settings.travels == "samples":
             every, reduction = fragments_of(batch), self.update.sums
-            rows = [self.sums_of(theta, fragment) for fragment in every[reduction.own(len(every))]]
+            rows = [self.sums_of(self.theta, fragment) for fragment in every[reduction.own(len(every))]]
             total = reduction.sum(np.array(rows).reshape(len(rows), self._sizes[-1]), len(every))  # some have none
         else:
-            total = tree_sum(batch["sums"])
+            total = batch["sums"]
         return np.split(total, self._sizes[:-1])
 
     def _fit(self, state: Arrays, batch: Arrays, equations: Array, rng: np.random.Generator) -> Arrays:
@@ -191,7 +187,7 @@ class PolicyGradient(Algorithm):
             return state
         if isinstance(self.critic, LinearCritic):
             return self.critic.solve(equations.reshape(self.critic.size, -1))
-        return refitted(self.critic, {**batch, "critic": state}, rng, self.update.sums)
+        return refitted(self.critic, state, batch, rng, self.update.sums)
 
     def state(self) -> Nested:
         return {"theta": self.theta, "optimiser": self.optimiser_state, "critic": self.critic_state}

@@ -115,8 +115,7 @@ def findings(choice: Choice, place: Path, alone: bool) -> Iterator[Finding]:
     if not all(finding.well for finding in of_policy):
         return
     yield (seen := environment(spec.id))
-    shares = not choice.asynchronous and choice.algorithm.can_share()
-    shares = shares and choice.common.requests in choice.algorithm.assists_with
+    shares = not choice.asynchronous and choice.common.requests in choice.algorithm.sharded_with
     left_out = {"2 ranks", "sharded"} if alone else {"digest"} if shares else {"digest", "sharded"}
     left_out |= {"digest"} if choice.asynchronous else set()
     before = global_states()

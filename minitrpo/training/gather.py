@@ -1,7 +1,7 @@
 """A rank's part of an iteration: collect its share of a request, digest it, and bring it to the root in one order."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from minitrpo.parallel.episode_pool import Pool, concurrency, missing_requests
 from minitrpo.policies import Array
 from minitrpo.supervision import status
 
-WHERE = ("numbers", "starts", "lengths")  # what places a fragment in the batch
-PER_FRAGMENT = (*WHERE, "terminated", "truncated", "returns")
+PER_FRAGMENT = ("numbers", "starts", "lengths", "terminated", "truncated", "returns")
 
 
 @dataclass(frozen=True)
@@ -196,44 +195,13 @@ def rows_of(order: Array, lengths: Array) -> Array:
     return np.concatenate([np.arange(0), *(np.arange(stops[i] - lengths[i], stops[i]) for i in order)])
 
 
-def gather(comm: Comm, own: Gathered, sharing: Algorithm | None) -> Gathered:
-    """Return the experience of all ranks on the root, and on the other ranks what they need to share the update.
+def gather(comm: Comm, played: Gathered) -> Gathered:
+    """Return the experience of all ranks, sorted by episode number, on the root; nothing on the others. Collective.
 
-    sharing: the algorithm, if the ranks share its update; what it spreads goes straight to the ranks that need it.
-    Collective.
+    Args:
+        comm: the ranks that play.
+        played: what this rank sends.
+
     """
-    rows = {name: own.batch[name] for name in (sharing.spread if sharing else ()) if own.fragments}
-    few = {name: array for name, array in own.batch.items() if name not in rows}
-    parts = comm.gather(replace(own, batch=few))
-    spread_rows = spread(comm, own.fragments, rows, sharing.needs) if sharing and sharing.spread else {}
-    gathered = in_episode_order(parts) if comm.rank == 0 else Gathered({}, {})
-    return replace(gathered, batch=gathered.batch | spread_rows)
-
-
-def spread(comm: Comm, own: Arrays, rows: Arrays, needs: Callable[[int], list[slice]]) -> Arrays:
-    """Return the arrays of the whole batch; the rows that this rank needs are filled, the others are 0.
-
-    own: has the WHERE of this rank's fragments; rows: their rows, in memory order; both {} without a fragment. needs:
-    from the number of rows to those that each rank needs. Rows that stay 0 take no memory. Collective.
-    """
-    # 1. the places of all ranks' fragments; and arrays without rows, of the right kinds, from a rank that has any
-    place = np.stack([own[name] for name in WHERE], axis=1) if own else np.zeros((0, 3), np.int64)
-    held = comm.broadcast(comm.gather((place, {name: array[:0] for name, array in rows.items()})))
-    table, empty = np.concatenate([place for place, _ in held]), next(kinds for _, kinds in held if kinds)
-    # 2. of each row of the batch: which rank has it, and where there
-    steps = np.array([place[:, 2].sum() for place, _ in held])
-    numbers, starts, lengths = table.T
-    at = rows_of(in_order(numbers, starts), lengths)
-    owners = np.repeat(np.arange(comm.size), steps)[at]
-    at -= (np.cumsum(steps) - steps)[owners]
-    # 3. what goes to whom, in the batch's order; what comes, rank by rank
-    needed = needs(len(at))
-    going = [at[some][owners[some] == comm.rank] for some in needed]
-    wanted = needed[comm.rank]
-    coming = wanted.start + np.argsort(owners[wanted], kind="stable")
-    sent, received = list(map(len, going)), np.bincount(owners[wanted], minlength=comm.size).tolist()
-    batch = {}
-    for name, array in sorted((rows or empty).items()):
-        batch[name] = np.zeros((len(at), *array.shape[1:]), array.dtype)
-        batch[name][coming] = comm.all_to_all(array[np.concatenate(going)], sent, received)
-    return batch
+    parts = comm.gather(played)
+    return in_episode_order(parts) if comm.rank == 0 else Gathered({}, {})

@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import OWN, UNFINISHED, check_plan, columns_of, numbers
+from minitrpo.contract import OWN, check_plan, columns_of, numbers
 from minitrpo.errors import TOO_LARGE, AlgorithmFailed, infinite_theta
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.parallel.comm import nested
 from minitrpo.parallel.episode_pool import requests_for
 from minitrpo.policies import Array
 from minitrpo.supervision import status
-from minitrpo.training.context import UNKNOWN_LENGTH, RunContext, fresh_filter
+from minitrpo.training.context import UNKNOWN_LENGTH, RunContext, fresh_filter, state_in
 from minitrpo.training.gather import Gathered, Request
 from minitrpo.training.run_log import Row
 
@@ -35,9 +34,8 @@ class Learner:
         theta = np.asarray(algorithm.state()["theta"])
         self._theta_shape, self._theta_dtype = theta.shape, theta.dtype
         if arrays := context.checkpoint:
-            own = {name: a for name, a in arrays.items() if not name.startswith((OWN, UNFINISHED))}
             with status.at("restore"):
-                algorithm.restore(nested(own))
+                algorithm.restore(state_in(arrays))
             self.filter = ObservationFilter.from_vector(arrays[OWN + "filter"])
             self.iteration, self.env_steps = (int(n) for n in arrays[OWN + "counters"])
             self.mean_length, self._rows_until = float(arrays[OWN + "mean_length"][0]), self.env_steps

@@ -24,6 +24,7 @@ from minitrpo.training.context import (
     make_collector,
     make_evaluator,
     make_policy,
+    state_in,
     working_ranks,
 )
 from minitrpo.training.gather import Collector, Gathered, Request, digested, gather
@@ -40,7 +41,7 @@ class Rank:
     collector: Collector
     algorithm: Algorithm
     timeline: Timeline
-    shares: bool = False  # whether the ranks share the update
+    shares: bool = False  # whether all ranks learn together
     evaluator: Evaluator | None = None  # if the run is to be evaluated
 
     def collect(self, plan: Plan, request: Request, checkpoint: bool) -> Gathered:
@@ -51,7 +52,7 @@ class Rank:
             self.comm.barrier()
         with self.timeline.span("gather"):
             own = replace(own, unfinished=self.collector.unfinished() if checkpoint else {})
-            return gather(self.comm, own, self.algorithm if self.shares else None)
+            return gather(self.comm, own)
 
     def evaluate(self, request: Request) -> Array:
         """Return what the episodes of an evaluation returned, on the root; all ranks play them."""
@@ -88,7 +89,7 @@ def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> No
 
 
 def worker_loop(rank: Rank, seed: int) -> None:
-    """Collect what the root asks for, and share its update if the ranks do, until it says that the run is over."""
+    """Collect what the root asks for, and learn with it if all ranks do, until it says that the run is over."""
     while True:
         with rank.timeline.span("idle"):
             message = rank.comm.broadcast(None)
@@ -99,11 +100,10 @@ def worker_loop(rank: Rank, seed: int) -> None:
             with rank.timeline.span("evaluate"):
                 rank.evaluate(request)
             continue
-        gathered = rank.collect(plan, request, checkpoint)
+        rank.collect(plan, request, checkpoint)
         if rank.shares:
-            plan = replace(plan, arrays=plan.arrays | gathered.batch)
-            with rank.timeline.span("update"), status.at("assist"):
-                rank.algorithm.assist(plan, update_rng(seed, request.iteration))
+            with rank.timeline.span("update"), status.at("learn"):
+                rank.algorithm.learn({}, update_rng(seed, request.iteration))
 
 
 # --- before the loop and after it
@@ -142,6 +142,8 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
     evaluator = make_evaluator(context.choice, context.spec, working)
     rank = Rank(working, collector, algorithm, timeline, sharded and working.size > 1, evaluator)
     if comm.rank > 0:
+        if rank.shares and context.checkpoint:
+            algorithm.restore(state_in(context.checkpoint))
         worker_loop(rank, settings.seed)
     else:
         log = RunLog(context, timeline, show, comm.size, given.notes)

@@ -116,7 +116,7 @@ def test_rows_come_in_episode_order_whichever_rank_sent_which_fragment(parts, da
     raw = [f.observations for f in fragments.apart(episodes)]  # what the filter learns from is not filtered
     np.testing.assert_allclose(together.fragments["mean"], [o.mean(0) for o in raw], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(together.fragments["squares"], [len(o) * o.var(0) for o in raw], rtol=1e-9, atol=1e-12)
-    gathered = gather(Comm(), replace(digest_of(parts), unfinished={"unfinished_x": np.ones(1)}), None)
+    gathered = gather(Comm(), replace(digest_of(parts), unfinished={"unfinished_x": np.ones(1)}))
     assert gathered.unfinished == {"unfinished_x": 1}
     assert bits(gathered.batch) == bits(together.batch)
     assert bits(gathered.fragments) == bits(together.fragments)

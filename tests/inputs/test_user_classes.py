@@ -99,7 +99,7 @@ def no_pictures(monkeypatch):
 
 def test_the_least_that_an_algorithm_can_be(tmp_path):
     good = (Good, but(columns=(), learn=lambda self, batch, rng: {}), but(chart=("rows",)), type("Child", (Good,), {}))
-    good += (but(learn=lambda self, *_: {"rows": "many"}), but(assist=lambda self, plan, rng: None))
+    good += (but(learn=lambda self, *_: {"rows": "many"}), but(sharded_with=("episodes",)))
     for number, algorithm in enumerate(good):
         assert len(trained(algorithm, tmp_path / str(number), rate=2).rows()) == 2
 
@@ -121,8 +121,9 @@ CLASSES = [
     *((but(chart=("rows", "kl")), "chart"), (but(second_chart=("kl",)), "chart"), (but(actions=()), "actions")),
     *((but(actions=("Box", "Tuple")), "actions"), (but(presets={"a": {}}), "presets")),
     *((but(learn=lambda self, batch: {}), "learn"), (but(plan=lambda self, steps: None), "plan")),
-    *((but(__init__=lambda self: None), "__init__"), (but(assist=lambda self, plan: None), "assist")),
-    *((but(assist=3), "assist"), (but(state={"theta": 1}), "state")),
+    *((but(__init__=lambda self: None), "__init__"), (but(state={"theta": 1}), "state")),
+    *((but(sharded_with="episodes"), "sharded_with"), (but(sharded_with=("pages",)), "sharded_with")),
+    *((but(assist=lambda self, plan, rng: None), "assist.*learn"), (but(assists_with=("episodes",)), "sharded_with")),
     *((but(**{name: None}), name) for name in METHODS),
     (but(__init__=lambda self, settings, context: 1 / 0), "ZeroDivisionError.*test_user_classes.py, line"),
     (but(__init__=lambda self, settings, context: context.generator("start")), "policy, critic"),

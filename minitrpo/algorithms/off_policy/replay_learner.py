@@ -58,7 +58,7 @@ class ReplayLearner(Algorithm):
     A member has `theta`, what acts, and `networks`, and the three methods from `gradients` on.
     """
 
-    assists_with = ("segments",)
+    sharded_with = ("segments",)
     noise_size: ClassVar[int] = 0  # standard normal numbers that `gradients` wants for every transition
     theta: Array
     networks: Nested  # all that an update changes, in new arrays: networks, their older copies, optimisers
@@ -68,7 +68,7 @@ class ReplayLearner(Algorithm):
         shards = max(1, context.slots)
         self.buffer = buffer_of(context.policy, shards, -(-settings.replay_size // shards))
         self.steps, self.updates = 0, 0
-        self._reduction, self._synchronised = ordered_allreduce(context.comm), context.comm.size == 1
+        self._reduction = ordered_allreduce(context.comm)
 
     @abstractmethod
     def gradients(self, rows: Arrays, weights: Array, noise: Array) -> tuple[Array, Array]:
@@ -98,26 +98,17 @@ class ReplayLearner(Algorithm):
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         s = self.settings
-        for shard in np.unique(batch["shards"]).tolist():
-            here = batch["shards"] == shard
-            self.buffer.add(shard, {name: rows[here] for name, rows in batch.items() if name != "shards"})
-        self.steps += len(batch["shards"])
+        # 1. the root adds the rows of all ranks; the others have added those of their own environments
+        if self.context.comm.rank == 0:
+            for shard in np.unique(batch["shards"]).tolist():
+                here = batch["shards"] == shard
+                self.buffer.add(shard, {name: rows[here] for name, rows in batch.items() if name != "shards"})
+            self.steps += len(batch["shards"])
+        # 2. only the root knows how many steps all ranks took, and how many rows every shard has
+        self.steps, sizes = self.context.comm.broadcast((self.steps, self.buffer.sizes))
+        # 3. all ranks make the updates that are due
         due = updates_due(self.steps, s.warm_up, s.replay_ratio, self.updates)
-        if (
-            self.context.comm.size > 1
-        ):  # the others need the networks and the sizes of shards; all of them after a resume
-            done = np.array([self.steps, self.updates])
-            news = {"networks": self.networks, "done": done, "due": np.array([due]), "sizes": self.buffer.sizes}
-            self.context.comm.broadcast(news if self._synchronised else news | {"buffer": self.buffer.state()})
-            self._synchronised = True
-        return self.after_updates(self._make(due, self.buffer.sizes, rng), due)
-
-    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        news: Nested = self.context.comm.broadcast({})
-        if "buffer" in news:
-            self.buffer.restore(news["buffer"])
-        self.networks, (self.steps, self.updates) = news["networks"], news["done"].tolist()
-        self._make(int(news["due"][0]), news["sizes"], rng)
+        return self.after_updates(self._make(due, sizes, rng), due)
 
     def _make(self, count: int, sizes: Array, rng: np.random.Generator) -> Array:
         """Make updates; return the sums that their gradients report, per transition, (K,); NaN without one."""
@@ -147,7 +138,6 @@ class ReplayLearner(Algorithm):
         self.theta, self.networks = arrays["theta"], arrays["networks"]
         self.steps, self.updates = arrays["done"].tolist()
         self.buffer.restore(arrays["buffer"])
-        self._synchronised = self.context.comm.size == 1
 
 
 def buffer_of(policy: Any, shards: int, capacity: int) -> ReplayBuffer:

@@ -129,8 +129,7 @@ class Updates:
         spans = self.timeline.take()
         learned = {part: spans[part] for part in ("advantages", "policy", "critic")}
         # what is not seconds
-        spread = sum(gathered.batch[name].nbytes for name in algorithm.spread)
-        self.sizes = {"step_bytes": len(buffer) / steps, "root_bytes": (len(buffer) - spread) / steps}
+        self.sizes = {"step_bytes": len(buffer) / steps}
         self.lengths = (self.lengths + gathered.fragments["lengths"].tolist())[-1000:]
         self.trials.append(float(self.learner.row()["line_search_steps"]))
         columns = (gathered.batch["observations"], gathered.batch["actions"], standardise(values["advantages"]))

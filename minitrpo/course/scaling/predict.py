@@ -34,14 +34,14 @@ SHOWN = 1  # which of the designs has its costs in a table of several
 GROUPS = {  # what an iteration is made of -> parts of the model, and a colour
     "playing": (("ideal", "narrow"), BLUE),
     "waiting for the last episodes": (("counter", "wait"), ORANGE),
-    "messages": (("broadcast", "gather", "spread", "sums"), RED),
+    "messages": (("broadcast", "gather", "samples", "sums"), RED),
     "arithmetic of the policy's step": (("digest", "root", "shared"), PURPLE),
     "fit of the critic": (("critic",), GREEN),
 }
 TENTHS = {  # what may break first -> a part of the model
     "gather to rank 0": "gather",
     "arithmetic of rank 0": "root",
-    "samples to the learning ranks": "spread",
+    "samples to the learning ranks": "samples",
     "sums and broadcasts": "sums",
     "the pool's one counter": "counter",
     "the last episodes": "wait",
@@ -135,7 +135,7 @@ def breaks(job: Job, design: Design) -> dict[str, float]:
     costs["the few ranks of the critic"] = [one.critic - each for one, each in zip(ones, fair, strict=True)]
     costs["start-up of ranks"] = [starting(job.inputs, ranks) / round(job.steps / job.batch) for ranks in at]
     found = {name: crossing(at, np.array(each) / tenth) for name, each in costs.items()}
-    found["memory of rank 0"] = MEMORY / (COPIES * bytes_to_root(job.task, design, RANKS[-1], 1, STEPS_EACH))
+    found["memory of rank 0"] = MEMORY / (COPIES * bytes_to_root(job.task, design, 1, STEPS_EACH))
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
