@@ -24,8 +24,9 @@ MOST = 10**12  # steps, or episodes, of one update
 NUMBERS = "biufc"  # kinds of dtypes
 
 RENAMED = {  # what a class of an earlier version has, and what takes its place
-    "assist": "since 1.0 all ranks call `learn` with --learner sharded; see `sharded_with`",
-    "assists_with": "it is called `sharded_with` since 1.0",
+    "digest": "`digest` is called `prepare` since 1.0",
+    "assist": "`assist` is gone since 1.0: with --learner sharded all ranks call `learn`",
+    "assists_with": "`assists_with` is called `sharded_with` since 1.0",
 }
 
 # --- the class
@@ -48,7 +49,7 @@ def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
     """Yield why a class cannot be an algorithm, in words that follow its name."""
     for name, since in RENAMED.items():
         if hasattr(algorithm, name):
-            yield f"has `{name}`: {since}"
+            yield f"is of an earlier version: {since}"
     for name in sorted(algorithm.__abstractmethods__):
         yield f"has no method {name}({', '.join(inspect.signature(getattr(algorithm, name)).parameters)})"
     base = next(kind for kind in algorithm.__mro__ if "loop" in vars(kind))  # which of the two it inherits
@@ -163,13 +164,13 @@ def check_plan(plan: Any, shape: tuple[int, ...]) -> Plan:
     return plan
 
 
-def check_digest(digest: Any, steps: int) -> Arrays:
-    """Return the digest of a fragment of `steps` steps as arrays; AlgorithmFailed if one cannot be sent."""
-    arrays = numbers("digest", digest)
+def check_prepared(answer: Any, steps: int) -> Arrays:
+    """Return what `prepare` gave for a fragment of `steps` steps as arrays; AlgorithmFailed if one cannot be sent."""
+    arrays = numbers("prepare", answer)
     for name, array in arrays.items():
         if array.ndim == 0 or len(array) not in (1, steps):
             raise AlgorithmFailed(
-                f"digest() returned {name!r} of shape {array.shape} for a fragment of {steps} steps; it must have one "
+                f"prepare() returned {name!r} of shape {array.shape} for a fragment of {steps} steps; it must have one "
                 "row for each step, or one row in all"
             )
     return arrays

@@ -1,6 +1,6 @@
 """The interface of an algorithm: a class whose methods the loops in `training` call.
 
-`Algorithm` has a barrier: plan, digest, learn. `AsynchronousAlgorithm` has no barrier: gradient, apply. A class
+`Algorithm` has a barrier: plan, prepare, learn. `AsynchronousAlgorithm` has no barrier: gradient, apply. A class
 inherits from one of the two; methods and attributes that it leaves out have a default here.
 
 Three rules give the same bits on any number of ranks: draw random numbers only from `context.generator` and `rng`; do
@@ -33,7 +33,7 @@ KINDS = ("Box", "Discrete")  # of actions: numbers, choices
 class Plan:
     """What to collect next: episodes of the policy `theta`, about `steps` steps (None: --steps-per-update).
 
-    arrays: what `digest` needs apart from theta. episodes: a number of whole episodes, instead of `steps`. Every rank
+    arrays: what `prepare` needs apart from theta. episodes: a number of whole episodes, instead of `steps`. Every rank
     receives the same plan.
     """
 
@@ -203,7 +203,7 @@ class Algorithm(Member):
         """Return what to collect next; on the root."""
 
     @abstractmethod
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         """Return what travels to the root: arrays with one row per step of the fragment, or with one row.
 
         Runs on the rank that played the fragment; observations are filtered, as the policy saw them.

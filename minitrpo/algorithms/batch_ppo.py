@@ -188,7 +188,7 @@ class BatchPPO(Algorithm):
     def plan(self) -> Plan:
         return Plan(self.theta.astype(np.float64))
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         return samples_of(fragment) | {"ended": fragment.ended, "returns": fragment.returns}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:

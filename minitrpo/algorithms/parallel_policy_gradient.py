@@ -128,7 +128,7 @@ class PolicyGradient(Algorithm):
     def plan(self) -> Plan:
         return Plan(self.theta, arrays=self.critic_state)  # where gradients are computed, advantages are, too
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         samples = samples_of(fragment)
         if self.settings.travels == "samples":
             return samples

@@ -234,7 +234,7 @@ class TRPO(Algorithm):
             )
         return Plan(self.theta, self.adaptive.steps_per_update)
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         samples = samples_of(fragment) | {"ended": fragment.ended, "returns": fragment.returns}
         if isinstance(self.critic, MLPCritic):  # in the precision in which networks take observations
             for name in ("observations", "final_observations"):

@@ -17,7 +17,7 @@ from minitrpo.parallel.comm import Nested
 
 
 def samples_of(fragment: Fragments) -> Arrays:
-    """Return the samples of fragments (n steps, e fragments), as `digest` may send them."""
+    """Return the samples of fragments (n steps, e fragments), as `prepare` may send them."""
     return {
         "observations": fragment.observations,
         "actions": fragment.actions,

@@ -1,4 +1,4 @@
-"""A rank's part of an iteration: collect its share of a request, digest it, and bring it to the root in one order."""
+"""A rank's part of an iteration: collect its share of a request, prepare it, and bring it to the root in one order."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import UNFINISHED, check_digest
+from minitrpo.contract import UNFINISHED, check_prepared
 from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.observation_filter import ObservationFilter, moments
 from minitrpo.experience.rollouts import Fragments, Rollouts
@@ -121,7 +121,7 @@ class SegmentCollector(Collector):
 class Gathered:
     """The experience of an iteration: what one rank sends, in the order in which it was played, or all, sorted."""
 
-    batch: Arrays  # what the algorithm's digests gave: a row for each step, or one for each fragment
+    batch: Arrays  # what the algorithm prepared: a row for each step, or one for each fragment
     fragments: Arrays  # PER_FRAGMENT, (E,) each, and "mean" and "squares" of the raw observations, (E, D)
     unfinished: Arrays = field(default_factory=dict)  # episodes that go on, slot by slot, if a checkpoint follows
 
@@ -136,21 +136,21 @@ class Gathered:
         return self.fragments["terminated"] | self.fragments["truncated"]
 
 
-def digested(algorithm: Algorithm, plan: Plan, request: Request, fragments: list[Fragments]) -> Gathered:
-    """Return what this rank sends to the root: the algorithm's digests, and the place of each fragment.
+def prepare_fragments(algorithm: Algorithm, plan: Plan, request: Request, fragments: list[Fragments]) -> Gathered:
+    """Return what this rank sends to the root: what the algorithm prepares, and the place of each fragment.
 
-    It digests one fragment at a time: how BLAS rounds a row of a product depends on the number of rows, and how many
+    One fragment at a time: how BLAS rounds a row of a product depends on the number of rows, and how many
     rows a rank has depends on the number of ranks.
     """
-    own, digests = [], []
-    with status.at("digest"):
+    own, rows = [], []
+    with status.at("prepare"):
         for fragment in fragments:
             mean, squares = moments(fragment.observations)
             of_filter = {"mean": mean[None], "squares": squares[None]}
             own.append({name: getattr(fragment, name) for name in PER_FRAGMENT} | of_filter)
-            seen = algorithm.digest(plan, fragment.filtered(request.observation_filter))
-            digests.append(check_digest(seen, fragment.steps))
-    return Gathered(joined(digests), joined(own))
+            answer = algorithm.prepare(plan, fragment.filtered(request.observation_filter))
+            rows.append(check_prepared(answer, fragment.steps))
+    return Gathered(joined(rows), joined(own))
 
 
 def in_episode_order(parts: list[Gathered]) -> Gathered:
@@ -162,7 +162,7 @@ def in_episode_order(parts: list[Gathered]) -> Gathered:
     for name, array in batch.items():
         if len(array) not in (len(rows), len(order)):
             raise AlgorithmFailed(
-                f"digest() returned {name!r} with {len(array)} rows for {len(rows)} steps in {len(order)} fragments: "
+                f"prepare() returned {name!r} with {len(array)} rows for {len(rows)} steps in {len(order)} fragments: "
                 "it must have one row for each step or one for each fragment"
             )
         batch[name] = array[rows if len(array) == len(rows) else order]
@@ -175,9 +175,9 @@ def joined(parts: list[Arrays]) -> Arrays:
     names = sorted({name for part in parts for name in part})
     for name in names:
         if not all(name in part for part in parts):
-            raise AlgorithmFailed(f"digest() returned {name!r} for some fragments only")
+            raise AlgorithmFailed(f"prepare() returned {name!r} for some fragments only")
         if len(shapes := {part[name].shape[1:] for part in parts}) > 1:
-            raise AlgorithmFailed(f"digest() returned {name!r} with rows of shapes {sorted(shapes)}")
+            raise AlgorithmFailed(f"prepare() returned {name!r} with rows of shapes {sorted(shapes)}")
     return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 

@@ -27,7 +27,7 @@ from minitrpo.training.context import (
     state_in,
     working_ranks,
 )
-from minitrpo.training.gather import Collector, Gathered, Request, digested, gather
+from minitrpo.training.gather import Collector, Gathered, Request, gather, prepare_fragments
 from minitrpo.training.learner import Learner, update_rng
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
@@ -47,7 +47,7 @@ class Rank:
     def collect(self, plan: Plan, request: Request, checkpoint: bool) -> Gathered:
         """Collect, wait for the others, gather: the part of an iteration that all ranks do alike."""
         with self.timeline.span("collect"):
-            own = digested(self.algorithm, plan, request, self.collector.collect(request))
+            own = prepare_fragments(self.algorithm, plan, request, self.collector.collect(request))
         with self.timeline.span("wait"):
             self.comm.barrier()
         with self.timeline.span("gather"):

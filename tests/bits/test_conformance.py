@@ -261,7 +261,7 @@ def test_a_filter_that_is_none_stays_as_it_is(runs):
 def test_every_field_of_plan_and_context_is_the_same_on_all_ranks(name, scale, runs):
     for where in ("alone", "two", "three"):
         columns = RunFolder(runs / name / where).columns()
-        assert (columns["distinct"] == 1).all(), "some fragments were digested with another plan or context"
+        assert (columns["distinct"] == 1).all(), "some fragments were prepared with another plan or context"
         assert (columns["fields"] == len(dataclasses.fields(Plan)) + len(dataclasses.fields(Context)) - 4).all()
         assert (columns["scale"] == scale).all(), "CartPole pays 1 a step"
 

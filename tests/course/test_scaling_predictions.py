@@ -15,7 +15,7 @@ from minitrpo.course.scaling.model import COLUMNS, DESIGNS, TODAY, Design, Machi
 from minitrpo.course.scaling.predict import MEMORY, Job, breaks, predicted
 
 NONE = Line(0.0, 0.0)
-LINES = {"tick": Line(1e-4, 3e-5), "digest": Line(0.0, 1e-6), "order": Line(0.0, 1e-7), "rest": Line(1e-4, 0.0),
+LINES = {"tick": Line(1e-4, 3e-5), "prepare": Line(0.0, 1e-6), "order": Line(0.0, 1e-7), "rest": Line(1e-4, 0.0),
          "advantages": Line(0.0, 3e-7), "policy": Line(1.1e-3, 4.6e-6), "critic": Line(0.0, 7e-6)}  # fmt: skip
 COSTS = {"trials": 1.0, "shared_slowdown": 1.0}
 SIZES = {"parameters": 5000, "step_bytes": 120.0, "noise_scale": 5e4, "lengths": np.full(100, 50)}
@@ -42,7 +42,7 @@ def test_nothing_is_faster_than_the_ideal_and_a_slower_network_never_helps(ranks
 
 def test_ranks_that_wait_for_the_root_follow_amdahl_and_more_ranks_than_episodes_wait():
     """Free messages, episodes of one length that divide evenly, lockstep of one width: only the root is serial."""
-    task = replace(TASK, tick=Line(0.0, 1e-4), digest=NONE)
+    task = replace(TASK, tick=Line(0.0, 1e-4), prepare=NONE)
     one, several = (iteration(TOY, task, IDEAL, Design(), ranks, 100 * 50 * 16) for ranks in (1, 50))
     assert several.seconds == pytest.approx(one.seconds - one.ideal + one.ideal / 50, rel=1e-6)
     few = [iteration(TOY, TASK, IDEAL, Design(), ranks, 1_000) for ranks in (20, 2000)]

@@ -59,7 +59,7 @@ class Good(Algorithm):
     def plan(self):
         return Plan(self.theta)
 
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         return {"rewards": fragment.rewards}
 
     def learn(self, batch, rng):
@@ -104,7 +104,7 @@ def test_the_least_that_an_algorithm_can_be(tmp_path):
         assert len(trained(algorithm, tmp_path / str(number), rate=2).rows()) == 2
 
 
-METHODS = ("__init__", "plan", "digest", "learn", "state", "restore")
+METHODS = ("__init__", "plan", "prepare", "learn", "state", "restore")
 CLASSES = [
     *((json.dumps, "inherits"), (json, "inherits"), (Good.__new__(Good), "inherits"), (Algorithm, "has no method")),
     *((type("Mine", (), dict(vars(Good))), "inherits"), (but(Settings=None), "Settings")),
@@ -124,6 +124,7 @@ CLASSES = [
     *((but(__init__=lambda self: None), "__init__"), (but(state={"theta": 1}), "state")),
     *((but(sharded_with="episodes"), "sharded_with"), (but(sharded_with=("pages",)), "sharded_with")),
     *((but(assist=lambda self, plan, rng: None), "assist.*learn"), (but(assists_with=("episodes",)), "sharded_with")),
+    (but(digest=lambda self, plan, fragment: {}), "digest.*prepare"),
     *((but(**{name: None}), name) for name in METHODS),
     (but(__init__=lambda self, settings, context: 1 / 0), "ZeroDivisionError.*test_user_classes.py, line"),
     (but(__init__=lambda self, settings, context: context.generator("start")), "policy, critic"),
@@ -168,7 +169,7 @@ EARLY = {
               but_with(run_x=np.zeros(2)), but_with(file=np.zeros(2)), but_with(a="text")],
 }  # fmt: skip
 LATE = {
-    "digest": [lambda *_: None, but_with(x=np.zeros(3)), but_with(x=3.0), but_with(x=[[1.0], [1.0, 2.0]]),
+    "prepare": [lambda *_: None, but_with(x=np.zeros(3)), but_with(x=3.0), but_with(x=[[1.0], [1.0, 2.0]]),
                lambda *_: {3: np.zeros(1)}],
     "learn": [lambda *_: None, lambda *_: {"norm": 1.0}, but_with(rows=np.zeros(2)), but_with(rows="two\nlines"),
               but_with(rows="a\0b"), theta(lambda old: np.nan * old), theta(lambda old: old[1:]),

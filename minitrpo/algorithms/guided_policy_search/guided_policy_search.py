@@ -155,7 +155,7 @@ class GuidedPolicySearch(Algorithm):
         episodes = self.settings.samples * self.conditions
         return Plan(self.theta, episodes * self.settings.horizon, episodes=episodes)
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         # an episode's first steps in one row, as long as the horizon and padded with 0
         T, states = self.settings.horizon, np.concatenate([fragment.observations, fragment.final_observations])
         steps = {"X": padded(states, T + 1), "U": padded(fragment.actions, T), "rewards": padded(fragment.rewards, T)}

@@ -89,7 +89,7 @@ class ReplayLearner(Algorithm):
     def plan(self) -> Plan:
         return Plan(self.theta)
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         rows = multi_step(fragment, self.settings.n_step, self.settings.discount)
         shard = int(fragment.numbers[0]) % len(self.buffer.added)
         if self.context.comm.rank > 0:  # which learns from its own

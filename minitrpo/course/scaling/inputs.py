@@ -34,7 +34,7 @@ class Task:
 
     environment: str
     tick: Line  # one step of all episodes in play
-    digest: Line  # what a rank makes of its steps before they travel, packing included
+    prepare: Line  # what a rank makes of its steps before they travel, packing included
     order: Line  # unpacking and sorting at the root
     rest: Line  # of an update: filter, report
     advantages: Line

@@ -38,7 +38,7 @@ from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import flags, launcher, mpiexec
 from minitrpo.training.context import RunContext, make_algorithm
-from minitrpo.training.gather import digested, in_episode_order
+from minitrpo.training.gather import in_episode_order, prepare_fragments
 from minitrpo.training.synchronous import alone
 
 Samples = list[tuple[float, float]]  # a number, and the seconds that it took
@@ -115,13 +115,13 @@ class Updates:
         self.sizes: dict[str, float] = {}
 
     def update(self) -> tuple[int, dict[str, float]]:
-        """Play, digest, sort and learn; return the number of steps, and the seconds of each part."""
+        """Play, prepare, sort and learn; return the number of steps, and the seconds of each part."""
         algorithm, theta, s = self.algorithm, self.algorithm.theta.copy(), self.algorithm.settings
         plan, request = self.learner.plan()
         self.collector.refill()
         played = self.collector.collect(request)
         steps = sum(fragment.steps for fragment in played)
-        buffer, digest = computed(lambda: packed(digested(algorithm, plan, request, played)))
+        buffer, prepare = computed(lambda: packed(prepare_fragments(algorithm, plan, request, played)))
         gathered, order = computed(lambda: in_episode_order([unpacked(buffer)]))
         values = advantages_of(algorithm.critic, algorithm.critic_state, gathered.batch, s.discount, s.gae_lambda)
         self.timeline.take()
@@ -135,7 +135,7 @@ class Updates:
         columns = (gathered.batch["observations"], gathered.batch["actions"], standardise(values["advantages"]))
         pieces = zip(*(np.array_split(column, PIECES) for column in columns), strict=True)
         self.gradients.append(np.array([policy_gradient(algorithm.policy, theta, *piece) for piece in pieces]))
-        return steps, {"digest": digest, "order": order, "rest": rest - sum(learned.values()), **learned}
+        return steps, {"prepare": prepare, "order": order, "rest": rest - sum(learned.values()), **learned}
 
     def ticks(self) -> Samples:
         """Return the seconds of one step of all episodes in play; afterwards there are no more updates."""

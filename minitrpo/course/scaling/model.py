@@ -61,7 +61,7 @@ class Iteration:
     narrow: float  # lost because few episodes on a rank fill its lockstep badly
     counter: float
     wait: float  # for the last rank
-    digest: float
+    prepare: float  # what travels, on the ranks that played it
     gather: float
     root: float  # what rank 0 does alone
     samples: float  # from rank 0 to all ranks that learn
@@ -89,7 +89,7 @@ def iteration(
     return Iteration(
         broadcast=broadcast,
         **collecting(inputs.messages, task, machine, design, ranks, lengths),
-        digest=crowd * task.digest.each * steps / ranks + task.digest.fixed,
+        prepare=crowd * task.prepare.each * steps / ranks + task.prepare.fixed,
         gather=arrives + task.order(steps) * min(1.0, to_root / (steps * task.step_bytes)),
         samples=broadcasting(task, machine, design, ranks, steps),
         **learning(inputs.messages, task, machine, design, ranks, steps),

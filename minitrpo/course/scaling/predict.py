@@ -35,7 +35,7 @@ GROUPS = {  # what an iteration is made of -> parts of the model, and a colour
     "playing": (("ideal", "narrow"), BLUE),
     "waiting for the last episodes": (("counter", "wait"), ORANGE),
     "messages": (("broadcast", "gather", "samples", "sums"), RED),
-    "arithmetic of the policy's step": (("digest", "root", "shared"), PURPLE),
+    "arithmetic of the policy's step": (("prepare", "root", "shared"), PURPLE),
     "fit of the critic": (("critic",), GREEN),
 }
 TENTHS = {  # what may break first -> a part of the model
@@ -129,7 +129,7 @@ def breaks(job: Job, design: Design) -> dict[str, float]:
     """
     at = sorted({*(2**k for k in range(1, 17)), RANKS[-1]})
     ones = [iteration(job.inputs, job.task, job.machine, design, ranks, STEPS_EACH * ranks) for ranks in at]
-    tenth = [TENTH * (one.ideal + one.digest + one.shared) for one in ones]
+    tenth = [TENTH * (one.ideal + one.prepare + one.shared) for one in ones]
     costs = {name: [getattr(one, part) for one in ones] for name, part in TENTHS.items()}
     fair = [job.task.critic(STEPS_EACH * ranks) / ranks for ranks in at]
     costs["the few ranks of the critic"] = [one.critic - each for one, each in zip(ones, fair, strict=True)]
