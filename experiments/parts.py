@@ -43,7 +43,7 @@ TRPO: Parts = {
     "noise": "rollouts.py:next",
     "record": "rollouts.py:append",
     "rest of a tick": TICK,
-    "fragments and digest": "rollouts.py|:digested",
+    "fragments and digest": "rollouts.py|:prepare_fragments",
     "advantages": ":advantages_of",
     "gradient": ":surrogate_gradient",
     "Fisher products": ":conjugate_gradient",

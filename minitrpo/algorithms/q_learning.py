@@ -466,7 +466,7 @@ class SynchronousQ(QMember, Algorithm):
     def plan(self) -> Plan:
         return Plan(self.theta, arrays={"target": self.target})
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         g, sums = self.fragment_gradient(plan.theta, plan.arrays["target"], fragment)
         return {"gradients": g[None], "sums": sums[None]}
 

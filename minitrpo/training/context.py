@@ -14,7 +14,7 @@ from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import ROWS, Rollouts, make_vector_env
-from minitrpo.parallel.comm import Comm, flat, nested
+from minitrpo.parallel.comm import Comm, Nested, flat, nested
 from minitrpo.parallel.episode_pool import DynamicPool, StaticPool, slots_of
 from minitrpo.parallel.launcher import cores
 from minitrpo.parallel.timing import Timeline
@@ -194,6 +194,11 @@ def check_settings(choice: Choice, checkpoint: Arrays, folder: RunFolder) -> Non
         )
 
 
+def state_in(checkpoint: Arrays) -> Nested:
+    """Return what the algorithm's `state` returned when a checkpoint was written."""
+    return nested({name: array for name, array in checkpoint.items() if not name.startswith((OWN, UNFINISHED))})
+
+
 def check_arrays(checkpoint: Arrays, algorithm: Member, spec: EnvironmentSpec, choice: Choice) -> None:
     """Raise BadInput unless a fresh algorithm can take over the checkpoint, in this environment."""
     fresh, synchronous = flat(algorithm.state()), isinstance(algorithm, Algorithm)
@@ -204,7 +209,7 @@ def check_arrays(checkpoint: Arrays, algorithm: Member, spec: EnvironmentSpec, c
     odd = odd or next((name for name, like in fixed.items() if kind(checkpoint[name]) != kind(like)), "")
     try:
         if not odd and isinstance(algorithm, Algorithm):
-            algorithm.restore(nested(own))
+            algorithm.restore(state_in(checkpoint))
     except Exception as error:
         odd = describe_error(error)
     if odd:

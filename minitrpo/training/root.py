@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import OWN, UNFINISHED, check_plan, columns_of, numbers
+from minitrpo.contract import OWN, check_plan, columns_of, numbers
 from minitrpo.errors import TOO_LARGE, AlgorithmFailed, infinite_theta
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
-from minitrpo.parallel.comm import nested
 from minitrpo.parallel.episode_pool import requests_for
 from minitrpo.policies import Array
 from minitrpo.run_folder.metrics_log import Record
 from minitrpo.supervision.watchdog import status
-from minitrpo.training.context import UNKNOWN_LENGTH, RunContext, counted, fresh_filter
+from minitrpo.training.context import UNKNOWN_LENGTH, RunContext, counted, fresh_filter, state_in
 from minitrpo.training.gather import Gathered, Request
 
 
@@ -86,9 +85,8 @@ class Root(Bookkeeping):
         theta = np.asarray(algorithm.state()["theta"])
         self._theta_shape, self._theta_dtype = theta.shape, theta.dtype
         if arrays := context.checkpoint:
-            state = {name: array for name, array in arrays.items() if not name.startswith((OWN, UNFINISHED))}
             with status.at("restore"):
-                algorithm.restore(nested(state))
+                algorithm.restore(state_in(arrays))
             self.filter = ObservationFilter.from_vector(arrays[OWN + "filter"])
             self._episodes = int(arrays[OWN + "episodes"][0])
 

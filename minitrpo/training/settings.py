@@ -275,9 +275,9 @@ def chosen(values: dict[str, Any], algorithm: Any = None) -> Choice:
         raise BadInput(f"{common.algorithm} has no setting {flag(name)}{meant(name, known)}")
     choice = Choice(common, algorithm, settings_of(algorithm.Settings, own))
     if common.learner == "sharded":
-        if choice.asynchronous or not algorithm.can_share():
+        if choice.asynchronous or not algorithm.sharded_with:
             raise BadInput(f"--learner sharded: {common.algorithm} cannot share its update; use --learner root")
-        if common.requests not in algorithm.assists_with:
-            able = " or ".join(algorithm.assists_with)
+        if common.requests not in algorithm.sharded_with:
+            able = " or ".join(algorithm.sharded_with)
             raise BadInput(f"--learner sharded: {common.algorithm} can share its update with --requests {able} only")
     return choice

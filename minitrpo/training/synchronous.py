@@ -23,9 +23,10 @@ from minitrpo.training.context import (
     make_algorithm,
     make_collector,
     make_evaluator,
+    state_in,
     working_ranks,
 )
-from minitrpo.training.gather import Collector, Gathered, Request, digested, gather
+from minitrpo.training.gather import Collector, Gathered, Request, gather, prepare_fragments
 from minitrpo.training.root import Root, update_rng
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
@@ -39,18 +40,18 @@ class Rank:
     collector: Collector
     algorithm: Algorithm
     timeline: Timeline
-    shares: bool = False  # whether the ranks share the update
+    shares: bool = False  # whether all ranks learn together
     evaluator: Evaluator | None = None  # if the run is to be evaluated
 
     def collect(self, plan: Plan, request: Request, checkpoint: bool) -> Gathered:
         """Collect, wait for the others, gather: the part of an iteration that all ranks do alike."""
         with self.timeline.span("collect"):
-            own = digested(self.algorithm, plan, request, self.collector.collect(request))
+            own = prepare_fragments(self.algorithm, plan, request, self.collector.collect(request))
         with self.timeline.span("wait"):
             self.comm.barrier()
         with self.timeline.span("gather"):
             own = replace(own, unfinished=self.collector.unfinished() if checkpoint else {})
-            return gather(self.comm, own, self.algorithm if self.shares else None)
+            return gather(self.comm, own)
 
     def evaluate(self, request: Request) -> Array:
         """Return what the episodes of an evaluation returned, on the root; all ranks play them."""
@@ -88,7 +89,7 @@ def root_loop(rank: Rank, root: Root, log: RunLog, notes: list[str]) -> None:
 
 
 def worker_loop(rank: Rank, seed: int) -> None:
-    """Collect what the root asks for, and share its update if the ranks do, until it says that the run is over."""
+    """Collect what the root asks for, and learn with it if all ranks do, until it says that the run is over."""
     while True:
         with rank.timeline.span("idle"):
             message = rank.comm.broadcast(None)
@@ -99,11 +100,10 @@ def worker_loop(rank: Rank, seed: int) -> None:
             with rank.timeline.span("evaluate"):
                 rank.evaluate(request)
             continue
-        gathered = rank.collect(plan, request, checkpoint)
+        rank.collect(plan, request, checkpoint)
         if rank.shares:
-            plan = replace(plan, arrays=plan.arrays | gathered.batch)
-            with rank.timeline.span("update"), status.at("assist"):
-                rank.algorithm.assist(plan, update_rng(seed, request.iteration))
+            with rank.timeline.span("update"), status.at("learn"):
+                rank.algorithm.learn({}, update_rng(seed, request.iteration))
 
 
 # --- before the loop and after it
@@ -137,6 +137,8 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
         rank.collector.restore(context.checkpoint, counted(context.checkpoint)[0] + 1)
     begun_again = sum(working.gather(len(rank.collector.rollouts.anew)))
     if comm.rank > 0:
+        if rank.shares and context.checkpoint:
+            rank.algorithm.restore(state_in(context.checkpoint))
         worker_loop(rank, context.settings.seed)
         return
     log = RunLog(context, timeline, show, comm.size, algorithm_notes)

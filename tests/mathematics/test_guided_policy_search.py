@@ -188,7 +188,7 @@ def test_a_digest_is_one_row_whatever_an_episodes_length(horizon, steps):
     episode = fragment(
         rng.standard_normal((6, 4)), rng.standard_normal((6, 2)), rng.standard_normal(6), rng.standard_normal(4)
     )
-    row = make(horizon=horizon).digest(Plan(np.zeros(0)), episode)
+    row = make(horizon=horizon).prepare(Plan(np.zeros(0)), episode)
     assert {name: a.shape for name, a in row.items()} == {
         "X": (1, horizon + 1, 4), "U": (1, horizon, 2), "rewards": (1, horizon), "alive": (1, horizon)}  # fmt: skip
     assert row["alive"].sum() == steps

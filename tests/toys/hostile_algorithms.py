@@ -61,9 +61,9 @@ class NumpyRandom(Reinforce):
 
 
 class PythonRandom(Reinforce):
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         random.random()
-        return super().digest(plan, fragment)
+        return super().prepare(plan, fragment)
 
 
 class Unkeyed(Reinforce):
@@ -79,10 +79,10 @@ class Counting(Reinforce):
 
     fragments = 0
 
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         self.fragments += 1
-        digest = super().digest(plan, fragment)
-        return digest | {"returns": digest["returns"] * self.fragments}
+        rows = super().prepare(plan, fragment)
+        return rows | {"returns": rows["returns"] * self.fragments}
 
 
 class Rounding(Reinforce):
@@ -138,16 +138,16 @@ for name, change in CHANGES.items():
 
 
 class Raises(Reinforce):
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         raise ZeroDivisionError("no steps")
 
 
 class Uneven(Reinforce):
-    def digest(self, plan, fragment):
-        return super().digest(plan, fragment) | {"z": np.zeros((fragment.steps, 1 + fragment.steps % 2))}
+    def prepare(self, plan, fragment):
+        return super().prepare(plan, fragment) | {"z": np.zeros((fragment.steps, 1 + fragment.steps % 2))}
 
 
 HANGING = {"constructor": (Reinforce, "__init__"), "gradient": (A3C, "gradient"), "apply": (A3C, "apply")}
-HANGING |= {name: (Reinforce, name) for name in ("plan", "digest", "learn", "state", "restore")}
+HANGING |= {name: (Reinforce, name) for name in ("plan", "prepare", "learn", "state", "restore")}
 for called, (base, method) in HANGING.items():
     globals()[f"Hangs_{called}"] = type(f"Hangs_{called}", (base,), {method: hang})

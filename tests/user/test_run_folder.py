@@ -171,7 +171,14 @@ def test_a_row_counts_the_episodes_of_its_updates_together_and_averages_the_colu
     assert not root.row_due
     learn([60], [6.0], [True])
     assert root.row_due
-    of_every_run = {"iteration": 2, "env_steps": 94, "time_s": 0.0, "episodes": 3, "mean_return": 3.0, "mean_length": 30.0}
+    of_every_run = {
+        "iteration": 2,
+        "env_steps": 94,
+        "time_s": 0.0,
+        "episodes": 3,
+        "mean_return": 3.0,
+        "mean_length": 30.0,
+    }
     assert row_of(root.row(), header) == of_every_run | {"steps_per_update": 5000, "loss": 2.0, "word": "b"}
     learn([5], [7.0], [False])
     again = row_of(root.row(), header)

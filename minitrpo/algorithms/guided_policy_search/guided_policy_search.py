@@ -125,6 +125,7 @@ class GuidedPolicySearch(Algorithm):
     columns = ("cost", "expected_cost", "local_kl_limit", "eta", "local_horizon", "imitation_kl", "std")
     chart, chart_label = ("cost", "expected_cost"), "cost per step"
     presets = PRESETS
+    sharded_with = ("episodes", "segments")
 
     def __init__(self, settings: GuidedPolicySearchSettings, context: Context) -> None:
         self.settings, self.policy, self.context = settings, context.policy, context
@@ -155,16 +156,16 @@ class GuidedPolicySearch(Algorithm):
         episodes = self.settings.samples * self.conditions
         return Plan(self.theta, episodes * self.settings.horizon, episodes=episodes)
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         # an episode's first steps in one row, as long as the horizon and padded with 0
         T, states = self.settings.horizon, np.concatenate([fragment.observations, fragment.final_observations])
         steps = {"X": padded(states, T + 1), "U": padded(fragment.actions, T), "rewards": padded(fragment.rewards, T)}
         return {**steps, "alive": np.arange(T)[None] < fragment.steps}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
+        batch = self.update.broadcast(batch)
         self._meet(batch["X"][: self.conditions, 0])
-        given = self.update.share({**batch, "promises": self.promises, **self._network_state()})
-        self.theta, found, imitation = self._update(self.theta, given)
+        self.theta, found, imitation = self._update(self.theta, batch)
         self.promises = {name: found[name] for name in self.promises}
         return {
             "cost": float(np.mean(found["cost"])),
@@ -175,9 +176,6 @@ class GuidedPolicySearch(Algorithm):
             "imitation_kl": imitation,
             "std": float(np.mean(np.exp(self.theta[-self.policy.action_size :]))),
         }
-
-    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        self._update(plan.theta, self.update.shared())
 
     def state(self) -> Nested:
         return {"theta": self.theta, "began": self.began, "promises": self.promises, **self._network_state()}
@@ -197,7 +195,7 @@ class GuidedPolicySearch(Algorithm):
             self.promises[name] = np.where(new, np.nan, self.promises[name])
         self.began = began.copy()
 
-    def _update(self, theta: Array, given: Nested) -> tuple[Array, Arrays, float]:
+    def _update(self, theta: Array, batch: Arrays) -> tuple[Array, Arrays, float]:
         """Return the new theta, what was found for every condition, and how far the policy stays from the controllers.
 
         The result is the same on every rank that shares the update: each computes some conditions and imitation rows.
@@ -205,14 +203,13 @@ class GuidedPolicySearch(Algorithm):
         comm = self.update.comm
         if self.network is not None:
             with self.context.span("cost"):
-                episodes = Samples(*(given[name] for name in ("X", "U", "rewards", "alive")))
-                last = CostNetwork(**given["cost_network"])
-                self.network = last.fitted(*episodes.steps(), self.settings.cost_network, self.update.sums)
+                episodes = Samples(*(batch[name] for name in ("X", "U", "rewards", "alive")))
+                self.network = self.network.fitted(*episodes.steps(), self.settings.cost_network, self.update.sums)
         with self.context.span("conditions"):
             own = {}
             for j in range(comm.rank, self.conditions, comm.size):  # its episodes are every first_states-th of all
-                each = (given[name][j :: self.conditions] for name in ("X", "U", "rewards", "alive"))
-                state = {name: float(array[j]) for name, array in given["promises"].items()}
+                each = (batch[name][j :: self.conditions] for name in ("X", "U", "rewards", "alive"))
+                state = {name: float(array[j]) for name, array in self.promises.items()}
                 own[str(j)] = improved(self.policy, theta, Samples(*each), self.settings, state, self.network)
         with self.context.span("exchange"):
             parts = comm.gather(own)
