@@ -20,11 +20,11 @@ from minitrpo.policies import Array
 
 @dataclass(frozen=True)
 class Targets:
-    """What is to be imitated: x (R, n), u (R, m) and P (R, m, m), symmetric."""
+    """What is to be imitated."""
 
-    x: Array
-    u: Array
-    P: Array
+    x: Array  # (R, n)
+    u: Array  # (R, m)
+    P: Array  # (R, m, m), symmetric
     reduction: Reduction = SERIAL  # who computes which blocks of these rows
 
 
@@ -114,11 +114,20 @@ def imitate(
 
 
 def imitated_std(P: Array) -> Array:
-    """Return the standard deviations (m,) of the diagonal Gaussian that is nearest to noise of precisions P (R, m, m).
+    """Return the standard deviations of the diagonal Gaussian that is nearest to several controllers' noise.
 
-    The nearest: with the least mean of KL(policy || noise i), of which 1/2 (tr(P_i Sigma) - ln |Sigma|) depends on
+    The nearest one has the least mean of KL(policy || noise i), of which 1/2 (tr(P_i Sigma) - ln |Sigma|) depends on
     Sigma. Its minimum is at (mean of P_i)^-1; of a diagonal Sigma, entry by entry, at one over the mean of the
-    precisions on the diagonal. Source: Montgomery & Levine 2016.
+    precisions on the diagonal.
+
+    Args:
+        P: the precisions of the noise, (R, m, m).
+
+    Returns:
+        The standard deviations, (m,).
+
+    Source: Montgomery & Levine 2016.
+
     """
     # 1. the mean precision of every action, then the standard deviation that has it
     return 1 / np.sqrt(np.einsum("rii->i", P) / len(P))
