@@ -51,6 +51,20 @@ class Preset:
     values: dict[str, Any] = field(default_factory=dict)
     by_env: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+    def settings(self, env: str) -> dict[str, Any]:
+        """Return the values of the preset for one environment.
+
+        Args:
+            env: as `--env` has it. An environment of this package, module:ID, is known by its ID alone.
+
+        Returns:
+            `values`, and what `by_env` adds to them or changes.
+
+        """
+        module, _, name = env.rpartition(":")
+        known_as = name if module.startswith("minitrpo.") else env
+        return self.values | self.by_env.get(known_as, {})
+
 
 @dataclass(frozen=True)
 class Context:

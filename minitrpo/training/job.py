@@ -107,7 +107,7 @@ def make_job(asked: dict[str, Any], base: dict[str, Any], algorithm: Any) -> Job
         known, preset = presets(algorithm), others.get("preset") or "default"
         if preset not in known:
             raise BadInput(f"--preset must be one of {', '.join(sorted(known))}, not {preset!r}")
-        base = known[preset].values | known[preset].by_env.get(settings.get("env", Settings.env), {})
+        base = known[preset].settings(settings.get("env", Settings.env))
     return Job(choice=chosen(base | settings, algorithm), named=tuple(settings), **others)
 
 
