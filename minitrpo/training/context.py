@@ -23,7 +23,7 @@ from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Policy
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.training.gather import Collector, EpisodeCollector, SegmentCollector
-from minitrpo.training.settings import Choice, Settings, chosen
+from minitrpo.training.settings import REMOVED, Choice, Settings, chosen
 
 SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint was made with
 MOST_PARAMETERS = 100_000_000
@@ -190,7 +190,7 @@ def recorded_settings(folder: RunFolder) -> Choice:
     """Return the settings of a recorded run; BadInput if they are another version's or were damaged."""
     settings = folder.read_config()["settings"]
     try:
-        return chosen(settings)
+        return chosen({name: value for name, value in settings.items() if REMOVED.get(name) != value})
     except Untyped:
         raise
     except (TypeError, ValueError) as error:  # BadInput is a ValueError

@@ -171,8 +171,18 @@ def test_a_row_counts_the_episodes_of_its_updates_together_and_averages_the_colu
     assert not root.row_due
     learn([60], [6.0], [True])
     assert root.row_due
-    assert row_of(root.row(), header) == {"iteration": 2, "env_steps": 94, "time_s": 0.0, "episodes": 3, "mean_return": 3.0,
-                                          "mean_length": 30.0, "steps_per_update": 5000, "loss": 2.0, "word": "b"}  # fmt: skip
+    row = row_of(root.row(), header)
+    assert row == {
+        "iteration": 2,
+        "env_steps": 94,
+        "time_s": 0.0,
+        "episodes": 3,
+        "mean_return": 3.0,
+        "mean_length": 30.0,
+        "steps_per_update": 5000,
+        "loss": 2.0,
+        "word": "b",
+    }
     learn([5], [7.0], [False])
     again = row_of(root.row(), header)
     assert (again["episodes"], again["loss"], np.isnan(again["mean_return"])) == (0, 5.0, True)
