@@ -43,9 +43,10 @@ def report() -> str:
     lines += [(f"{count} of these have a first finding", f"`{kind}`") for kind, count in first.most_common()]
     made = f"{run['machine']['cores']} cores, {run['machine']['machine'].partition(', ')[2]}; {run['date']}"
     text = table(("runs", "result"), lines, 2)
-    return f"{text}\n\n*Seeds {seeds()}; version {run['version']}; {made}; `{run['setting']}`.*"
+    return f"{text}\n\n*{seeds()}; version {run['version']}; {made}; `{run['setting']}`.*"
 
 
 def seeds() -> str:
-    """Return the seeds of the recorded runs."""
-    return ", ".join(f"{seed:.0f}" for seed in sorted({each["seed"] for each in rows()}))
+    """Return the seeds of the recorded runs: Seed 1; Seeds 1, 3."""
+    found = sorted({each["seed"] for each in rows()})
+    return f"{'Seeds' if len(found) > 1 else 'Seed'} {', '.join(f'{seed:.0f}' for seed in found)}"
