@@ -5,6 +5,11 @@ more or fewer of them needs new words here, and its rows another look.
 """
 
 RECORDED = {
+    "minitrpo.course.tools:degrees": "radians",
+    "minitrpo.course.tools:weighted_sum": "rows weights column",
+    "minitrpo.course.tools:play_episode": "env policy seed rewards terminated truncated observation _ reward",
+    "minitrpo.course.tools:loss_and_slope": "w x y u v loss slope_v slope_u",
+    "minitrpo.course.tools:finite_difference": "f theta h gradient k move",
     "minitrpo.policies:gaussian_log_prob": "mean log_std actions z",
     "minitrpo.policy_gradient:score": "policy theta observation action log_prob",
     "minitrpo.returns:discounted_sums": "x discount last backwards total value is_last",

@@ -31,7 +31,7 @@ GREEN, ORANGE, GREY = "#009E73", "#D55E00", "#8C8C8C"
 
 # One file of checks per lecture, read when a check is first asked for.
 LECTURES = """
-    policy_gradient natural_gradient conjugate_gradient line_search trpo timing first_steps pool speedup adaptive
+    tools policy_gradient natural_gradient conjugate_gradient line_search trpo timing first_steps pool speedup adaptive
     parameter_server actor_critic q_learning batch_ppo off_policy guided_policy_search scaling family
 """
 

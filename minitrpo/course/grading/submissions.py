@@ -12,6 +12,7 @@ from minitrpo.errors import BadInput, shorten
 LARGEST = 2**26  # bytes of a notebook
 
 COURSE = {
+    "00_tools": ("degrees", "weighted_sum", "play_episode", "loss_and_slope", "finite_difference"),
     "01_policy_gradient": ("gaussian_log_prob", "score", "discounted_sums", "policy_gradient"),
     "02_natural_gradient": ("gaussian_kl", "categorical_kl", "fisher_vector_product"),
     "03_conjugate_gradient": ("energy", "conjugate_gradient"),
