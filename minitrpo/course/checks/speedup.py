@@ -57,8 +57,8 @@ def _interval() -> Iterator[Case]:
         yield Case("a confidence of 0, and of 1", run, shown=f"samples = [9, 1, 2], confidence = {confidence:g}")
     one, shown = {"confidence": 1.0, "resamples": 1}, "12 numbers, confidence = 1: low = high"
     yield Case("resamples = 1", lambda f: np.ptp(ends(f, skewed[:12], **one)), shown=shown)
-    many = partial(repeats, samples=rng.gamma(2.0, 1.0, 120))
-    yield Case("what must repeat, and what must not", many, shown="120 numbers")
+    repeating = partial(repeats, samples=rng.gamma(2.0, 1.0, 120))
+    yield Case("what must repeat, and what must not", repeating, shown="120 numbers")
 
 
 def laws() -> Iterator[Case]:
