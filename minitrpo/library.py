@@ -11,7 +11,7 @@ import gymnasium
 from minitrpo.commands.check import keeps_promises
 from minitrpo.commands.command_line import trusted
 from minitrpo.commands.plot import LiveCurve, compare
-from minitrpo.commands.train import display, draw
+from minitrpo.commands.train import check_display, display, draw
 from minitrpo.errors import BadInput
 from minitrpo.experience.modules import name_of, standing_for, trust
 from minitrpo.parallel.comm import on_root
@@ -138,6 +138,7 @@ def train(
             asked |= {"resume": str(folder.path)}
         with standing_for(things):
             job = make_job(asked, *settings_to_begin_with(asked))
+            check_display(job, comm)
             context = begin(job, comm)
             path = context.folder.path
             if comm.rank == 0 and progress != "none":
