@@ -14,8 +14,9 @@ from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.repeatability import RESTLESS
 from minitrpo.experience.rollouts import ROWS, make_vector_env
-from minitrpo.experience.vector_env import RESTLESS, closed_environments
+from minitrpo.experience.vector_env import closed_environments
 from minitrpo.parallel.comm import Comm, on_all, on_root
 from minitrpo.policies import Array, Policy
 from minitrpo.run_folder.folder import RunFolder, newest
