@@ -20,7 +20,6 @@ from experiments.tables import Run, aligned, curve
 from experiments.tables import markdown as table
 from minitrpo import evaluate
 from minitrpo.algorithms.registry import ALGORITHMS
-from minitrpo.course.members import DESIGNS
 from minitrpo.course.statistics import iqm, mean_interval
 
 CARTPOLE, PENDULUM, REACHER = "CartPole-v1", "Pendulum-v1", "Reacher-v5"
@@ -62,7 +61,7 @@ def arm(name: str, env: str) -> Arm:
     steps = f"--total-steps {TRPO_STEPS[env]} " if name == "trpo" else ""
     every = EVERY.get(env, 10_000) * (4 if (name, env) in LONG else 1)
     words = f"--algorithm {name} {steps}--eval-every {every} --eval-episodes 20"
-    return Arm(name, env, words, 1 if DESIGNS[name].sync == "barrier" else 2)
+    return Arm(name, env, words, 1 if ALGORITHMS[name].sync == "barrier" else 2)
 
 
 def measure(job: Job, ranks: int, folder: Path) -> Measured:
@@ -106,7 +105,7 @@ def report(experiment: Experiment, runs: Runs) -> str:
 def members() -> str:
     """Return a row for each member: its place among the designs, and what its first task returns in the end."""
     cells, runs = [], EXPERIMENT.runs()
-    for name, each in ((name, DESIGNS[name]) for name in ALGORITHMS):
+    for name, each in ((name, ALGORITHMS[name]) for name in ALGORITHMS):
         env = TASKS[name][0]
         end = f"{env.partition('-')[0]} {ends(runs[name, env])}"
         cells.append((f"`{name}`", each.when, each.sync, each.travels, each.learns, each.data, each.source, end))

@@ -43,7 +43,7 @@ TRPO: Parts = {
     "noise": "rollouts.py:next",
     "record": "rollouts.py:append",
     "rest of a tick": TICK,
-    "fragments and digest": "rollouts.py|:digested",
+    "fragments and digest": "rollouts.py|:prepare_fragments",
     "advantages": ":advantages_of",
     "gradient": ":surrogate_gradient",
     "Fisher products": ":conjugate_gradient",
@@ -61,7 +61,7 @@ FAMILY: Parts = {
     "network": "perceptron.py|policy_gradient.py|natural_gradient.py",
     "advantages and targets": "returns.py|samples.py|q_learning.py:q_gradient_sums",
     "log and checkpoint": "run_folder/|run_log.py|reports/",
-    "rest of an update": "learner.py",
+    "rest of an update": "/root.py|learner.py",
     "episodes and messages": "synchronous.py:collect|parallel/|rollouts.py",
     "loop": LOOP,
 }

@@ -29,7 +29,7 @@ from minitrpo.course.speedup.experiment import compared, timed_run
 from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.course.statistics import Interval
 from minitrpo.policies import Array
-from minitrpo.run_folder.folder import SECONDS
+from minitrpo.run_folder.metrics_log import SECONDS
 
 STEPS, UPDATES, CORES = 20_000, 5, 2  # of an update; of a run; separate runs
 LENGTHS = {"HalfCheetah-v5": 1000, "Reacher-v5": 50}  # steps of an episode; all alike
@@ -145,10 +145,10 @@ def median(run: list[Run], name: str) -> float:
 
 def of_one_rank(env: str, run: list[Run], slowdown: float) -> Task:
     """Return a task whose playing and learning take what they took on one rank; a step at any width takes the same."""
-    nothing = dict.fromkeys(("digest", "rest", "advantages", "critic"), Line(0.0, 0.0))
+    nothing = dict.fromkeys(("prepare", "rest", "advantages", "critic"), Line(0.0, 0.0))
     each = {"tick": "collect_s", "order": "gather_s", "policy": "update_s"}
     seconds = {part: Line(0.0, median(run, name) / STEPS) for part, name in each.items()}
-    sizes = {"parameters": 5000, "step_bytes": 200.0, "root_bytes": 20.0, "lengths": np.full(100, LENGTHS[env])}
+    sizes = {"parameters": 5000, "step_bytes": 200.0, "lengths": np.full(100, LENGTHS[env])}
     rest = {"trials": 0.0, "noise_scale": np.inf, "shared_slowdown": slowdown}
     return Task(environment=env, **nothing, **seconds, **sizes, **rest)
 

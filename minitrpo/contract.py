@@ -23,6 +23,12 @@ RESERVED = (OWN, UNFINISHED)
 MOST = 10**12  # steps, or episodes, of one update
 NUMBERS = "biufc"  # kinds of dtypes
 
+RENAMED = {  # what a class of an earlier version has, and what takes its place
+    "digest": "`digest` is called `prepare` since 1.0",
+    "assist": "`assist` is gone since 1.0: with --learner sharded all ranks call `learn`",
+    "assists_with": "`assists_with` is called `sharded_with` since 1.0",
+}
+
 # --- the class
 
 
@@ -41,6 +47,9 @@ def accepted(name: str, candidate: Any, taken: set[str]) -> type[Member]:
 
 def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
     """Yield why a class cannot be an algorithm, in words that follow its name."""
+    for name, since in RENAMED.items():
+        if hasattr(algorithm, name):
+            yield f"is of an earlier version: {since}"
     for name in sorted(algorithm.__abstractmethods__):
         yield f"has no method {name}({', '.join(inspect.signature(getattr(algorithm, name)).parameters)})"
     base = next(kind for kind in algorithm.__mro__ if "loop" in vars(kind))  # which of the two it inherits
@@ -70,6 +79,9 @@ def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
         yield f"has a chart of {algorithm.chart} and {algorithm.second_chart}; only names of `columns` can be drawn"
     if not algorithm.actions or not set(algorithm.actions) <= set(KINDS):
         yield f"has actions = {algorithm.actions!r}; it must be a tuple of some of {', '.join(KINDS)}"
+    together = getattr(algorithm, "sharded_with", ())
+    if not isinstance(together, tuple) or not set(together) <= {"episodes", "segments"}:
+        yield f'has sharded_with = {together!r}; it must be a tuple of some of "episodes", "segments"'
     presets = algorithm.presets
     if not isinstance(presets, dict) or not all(isinstance(preset, Preset) for preset in presets.values()):
         yield "has presets that are no dict of Preset(text, values)"
@@ -154,13 +166,13 @@ def check_plan(plan: Any, shape: tuple[int, ...]) -> Plan:
     return plan
 
 
-def check_digest(digest: Any, steps: int) -> Arrays:
-    """Return the digest of a fragment of `steps` steps as arrays; AlgorithmFailed if one cannot be sent."""
-    arrays = numbers("digest", digest)
+def check_prepared(answer: Any, steps: int) -> Arrays:
+    """Return what `prepare` gave for a fragment of `steps` steps as arrays; AlgorithmFailed if one cannot be sent."""
+    arrays = numbers("prepare", answer)
     for name, array in arrays.items():
         if array.ndim == 0 or len(array) not in (1, steps):
             raise AlgorithmFailed(
-                f"digest() returned {name!r} of shape {array.shape} for a fragment of {steps} steps; it must have one "
+                f"prepare() returned {name!r} of shape {array.shape} for a fragment of {steps} steps; it must have one "
                 "row for each step, or one row in all"
             )
     return arrays

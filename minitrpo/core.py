@@ -170,8 +170,8 @@ def load_core(folder: Path | str, base: Core = BY_HAND) -> StudentsCore:
     named = {name: _naming(function, name, lectures.get(name, ""), file) for name, function in students.items()}
     core = replace(base, **named)
     take_helpers(module, core)
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    return StudentsCore(core, {name: lectures.get(name, "") for name in students}, digest)
+    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+    return StudentsCore(core, {name: lectures.get(name, "") for name in students}, sha256)
 
 
 def take_helpers(module: Any, core: Core) -> None:

@@ -8,7 +8,7 @@ value function are two perceptrons in one flat vector, theta = (policy, value), 
 With a barrier (A2C) all environments take t_max steps, then theta takes one:
 
     1. t_max steps of every environment, on all ranks ... experience/rollouts.py: Rollouts.advance
-    2. the samples travel to the root ................... algorithms/actor_critic.py: A2C.digest
+    2. the samples travel to the root ................... algorithms/actor_critic.py: A2C.prepare
     3. R_t = r_t + gamma R_{t+1}, from V or 0 at a cut .. algorithms/actor_critic.py: bootstrapped_returns
     4. grad log pi (R - V) + c grad H, and grad (R - V)^2 algorithms/actor_critic.py: loss_gradient
     5. one step of the optimiser ........................ algorithms/actor_critic.py: A2C.learn
@@ -285,7 +285,7 @@ class A2C(ActorCriticMember, Algorithm):
     def plan(self) -> Plan:
         return Plan(self.theta)
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         return samples_of(fragment)
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The interface of an algorithm: a class whose methods the loops in `training` call.
 
-`Algorithm` has a barrier: plan, digest, learn. `AsynchronousAlgorithm` has no barrier: gradient, apply. A class
+`Algorithm` has a barrier: plan, prepare, learn. `AsynchronousAlgorithm` has no barrier: gradient, apply. A class
 inherits from one of the two; methods and attributes that it leaves out have a default here.
 
 Three rules give the same bits on any number of ranks: draw random numbers only from `context.generator` and `rng`; do
@@ -33,7 +33,7 @@ KINDS = ("Box", "Discrete")  # of actions: numbers, choices
 class Plan:
     """What to collect next: episodes of the policy `theta`, about `steps` steps (None: --steps-per-update).
 
-    arrays: what `digest` needs apart from theta. episodes: a number of whole episodes, instead of `steps`. Every rank
+    arrays: what `prepare` needs apart from theta. episodes: a number of whole episodes, instead of `steps`. Every rank
     receives the same plan.
     """
 
@@ -51,6 +51,20 @@ class Preset:
     values: dict[str, Any] = field(default_factory=dict)
     by_env: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+    def settings(self, env: str) -> dict[str, Any]:
+        """Return the values of the preset for one environment.
+
+        Args:
+            env: as `--env` has it. An environment of this package, module:ID, is known by its ID alone.
+
+        Returns:
+            `values`, and what `by_env` adds to them or changes.
+
+        """
+        module, _, name = env.rpartition(":")
+        known_as = name if module.startswith("minitrpo.") else env
+        return self.values | self.by_env.get(known_as, {})
+
 
 @dataclass(frozen=True)
 class Context:
@@ -65,7 +79,6 @@ class Context:
     first_states: int = 0  # episode n begins as n % first_states does; 0: each in a state of its own
     worker: int = 0  # which of the workers an asynchronous algorithm is, of how many
     workers: int = 1
-    holds_last: bool = True  # whether this server's share of theta is the last one, see `--servers`
     slots: int = 0  # with --requests segments: environments of the whole job; episode n is played in slot n % slots
     scheduled: list[int] = field(default_factory=list)  # of schedules that end with the run: after how many steps
     # The bounds (A,) of continuous actions, to which -1 to 1 of a policy is stretched before it is clipped; a fragment
@@ -197,18 +210,18 @@ class Member(ABC):
 
 
 class Algorithm(Member):
-    """An algorithm with a barrier: all ranks collect, the root learns, or all ranks do."""
+    """An algorithm with a barrier: all ranks collect, then the root learns, or all ranks learn together."""
 
     loop = "synchronous"
-    assists_with: ClassVar[tuple[str, ...]] = ("episodes", "segments")  # the --requests with which `assist` works
-    spread: tuple[str, ...] = ()  # of a digest: with --learner sharded sent to the ranks that `needs` names
+    # With which --requests `learn` can run on all ranks together, which is what --learner sharded asks for
+    sharded_with: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def plan(self) -> Plan:
         """Return what to collect next; on the root."""
 
     @abstractmethod
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         """Return what travels to the root: arrays with one row per step of the fragment, or with one row.
 
         Runs on the rank that played the fragment; observations are filtered, as the policy saw them.
@@ -216,27 +229,20 @@ class Algorithm(Member):
 
     @abstractmethod
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        """Learn from the rows of all ranks, in episode order, and return the `columns`; on the root."""
+        """Learn from the rows of all ranks; on the root, or with --learner sharded on all ranks at the same time.
 
-    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        """Take part in the root's update, on all other ranks, with --learner sharded.
+        Where all ranks learn, `context.comm` has more than one of them. Only the root has rows, and broadcasts what the
+        others take for their part. Afterwards `state` is the same on all ranks.
 
-        plan: its arrays contain those of `spread`.
+        Args:
+            batch: on the root the rows of all ranks by name, in episode order; {} on the others.
+            rng: the random numbers of this update, the same on every rank.
+
+        Returns:
+            The `columns`; those of the root are written.
+
         """
-        raise NotImplementedError
-
-    def needs(self, rows: int) -> list[slice]:
-        """Return which of `rows` rows each rank needs of the arrays that are `spread`; other rows are 0 there.
-
-        The same on every rank. The root has its rows in its batch.
-        """
-        raise NotImplementedError
 
     @abstractmethod
     def restore(self, arrays: Nested) -> None:
         """Restore what `state` returned."""
-
-    @classmethod
-    def can_share(cls) -> bool:
-        """Return whether other ranks can share its update."""
-        return cls.assist is not Algorithm.assist

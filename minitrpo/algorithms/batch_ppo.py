@@ -227,6 +227,7 @@ class BatchPPO(Algorithm):
     columns = ("average_return", "kl", "clip_fraction", "entropy", "step_size", "explained_variance")
     chart, chart_label = ("kl",), "KL (nats)"
     presets = PRESETS
+    sharded_with = ("episodes", "segments")
 
     def __init__(self, settings: BatchPPOSettings, context: Context) -> None:
         s = settings
@@ -244,21 +245,27 @@ class BatchPPO(Algorithm):
     def plan(self) -> Plan:
         return Plan(self.theta.astype(np.float64))
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         return samples_of(fragment) | {"ended": fragment.ended, "returns": fragment.returns}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         s, (policy_rng, critic_rng) = self.settings, rng.spawn(2)
         step_size, clip = self.annealed()
-        with self.context.span("advantages"):
-            batch = batch | advantages_of(self.critic, self.critic_state, batch, s.discount, s.gae_lambda)
-        samples: Nested = {name: batch[name] for name in ("observations", "timesteps", "targets")}
-        samples = self.update.share(samples | {"critic": self.critic_state})
-        with self.context.span("policy"):
-            self.theta, self.optimiser_state, columns = climb(
-                self.policy, self.theta, self.optimiser_state, batch, s, clip, step_size, policy_rng
-            )
-        self.critic_state = self.update.fit(lambda: self._fit(samples, critic_rng))
+        # 1. rank 0 computes the advantages, and broadcasts them with the batch
+        if self.context.comm.rank == 0:
+            with self.context.span("advantages"):
+                batch = batch | advantages_of(self.critic, self.critic_state, batch, s.discount, s.gae_lambda)
+        batch = self.update.broadcast(batch)
+        # 2. the first rank steps the policy while the last rank fits the value function
+        climbed = fitted = None
+        if self.context.comm.rank == 0:
+            with self.context.span("policy"):
+                climbed = climb(self.policy, self.theta, self.optimiser_state, batch, s, clip, step_size, policy_rng)
+        if self.update.fits:
+            with self.context.span("critic"):
+                fitted = refitted(self.critic, self.critic_state, batch, critic_rng)
+        # 3. every rank takes over both
+        (self.theta, self.optimiser_state, columns), self.critic_state = self.update.exchange(climbed, fitted)
         self.steps += len(batch["rewards"])
         self.last_returns = np.concatenate([self.last_returns, batch["returns"][batch["ended"]]])[-WINDOW:]
         return {
@@ -274,15 +281,6 @@ class BatchPPO(Algorithm):
         step_size = s.step_size * (left if s.anneal in ("both", "step-size") else 1.0)
         clip = s.clip * (left if s.anneal in ("both", "clip") else 1.0)
         return step_size, clip
-
-    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        samples = self.update.shared()
-        self.update.assist(lambda: None, lambda: self._fit(samples, rng.spawn(2)[1]))
-
-    def _fit(self, samples: Nested, rng: np.random.Generator) -> Arrays:
-        """Return the value function's new state."""
-        with self.context.span("critic"):
-            return refitted(self.critic, samples, rng)
 
     def state(self) -> Nested:
         return {

@@ -159,6 +159,7 @@ class PolicyGradient(Algorithm):
 
     Settings = PolicyGradientSettings
     columns = ("gradient_norm", "explained_variance")
+    sharded_with = ("episodes", "segments")
     presets: ClassVar = {"default": Preset("many small updates", {"steps_per_update": 2_000, "initial_log_std": -0.5})}
 
     def __init__(self, settings: PolicyGradientSettings, context: Context) -> None:
@@ -169,13 +170,11 @@ class PolicyGradient(Algorithm):
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
         self.update = SharedUpdate(context)
         self.samples_travel = settings.travels == "samples"
-        # whether ranks can share an update: the rows of sums of the samples, or the mlp critic's minibatches
-        self.can_be_shared = self.samples_travel or settings.critic == "mlp"
 
     def plan(self) -> Plan:
         return Plan(self.theta, arrays=self.critic_state)  # the rank that computes gradients computes advantages, too
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         samples = samples_of(fragment)
         if self.samples_travel:
             return samples
@@ -186,27 +185,23 @@ class PolicyGradient(Algorithm):
         return rows
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        # 1. samples have no advantages yet; they are computed fragment by fragment, as the ranks that played would
-        if self.samples_travel:
-            parts = [self.advantages(fragment, self.critic_state) for fragment in fragments_of(batch)]
-            batch = batch | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        if self.can_be_shared:
-            self.update.share(batch)
+        # 1. rank 0 broadcasts the samples with their advantages, or the sum of what the ranks have computed of theirs
+        if self.context.comm.rank == 0:
+            if self.samples_travel:  # fragment by fragment, as the ranks that played would compute them
+                parts = [self.advantages(fragment, self.critic_state) for fragment in fragments_of(batch)]
+                batch = batch | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            else:
+                batch = batch | {"sums": tree_sum(batch["sums"])}
+        batch = self.update.broadcast(batch)
         # 2. the sums of all fragments, and a step of the policy along the gradient
-        sums, about, equations = self.total(self.theta, batch)
-        gradient = pooled_gradient(sums[None], about[None])  # one row, in which all workers' are added
+        sums, about, equations = self.total(batch)
+        gradient = pooled_gradient(sums[None], about[None])  # one row: the workers' are in it
         make_step, step_size = OPTIMISERS[self.settings.optimiser], self.settings.step_size
         self.optimiser_state, step = make_step(self.optimiser_state, gradient, step_size)
         self.theta = self.theta + step
         # 3. only then the critic's fit: the other order would leave no advantage
         self.critic_state = self.fitted(self.critic_state, batch, equations, rng)
         return {"gradient_norm": float(np.linalg.norm(gradient)), "explained_variance": explained(about)}
-
-    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        if self.can_be_shared:
-            batch = self.update.shared()
-            _, _, equations = self.total(plan.theta, batch)
-            self.fitted(plan.arrays, batch, equations, rng)
 
     def advantages(self, samples: Arrays, critic_state: Arrays) -> Arrays:
         """Return `advantages`, value `targets` and `values` (n,) of a fragment, by the critic's last fit."""
@@ -230,19 +225,19 @@ class PolicyGradient(Algorithm):
             row.append(self.critic.normal_sums(observations, samples["timesteps"], targets).ravel())
         return np.concatenate(row)
 
-    def total(self, theta: Array, batch: Arrays) -> list[Array]:
+    def total(self, batch: Arrays) -> list[Array]:
         """Return the sums over all fragments: gradients (2P,), moments (MOMENTS,), normal equations, flat.
 
         Args:
-            theta: the parameters of the policy that played, (P,).
-            batch: the rows of sums, or the samples of all fragments, of which each rank computes its share.
+            batch: the sums, if the ranks that played have computed them; or the samples of all fragments with their
+                advantages, of which each rank computes a share.
 
         """
-        size = 2 * len(theta)
+        size = 2 * len(self.theta)
         if not self.samples_travel:
-            return np.split(tree_sum(batch["sums"]), [size, size + MOMENTS])
+            return np.split(batch["sums"], [size, size + MOMENTS])
         fragments, reduction = fragments_of(batch), self.update.sums
-        rows = [self.sums_of(theta, fragment) for fragment in fragments[reduction.own(len(fragments))]]
+        rows = [self.sums_of(self.theta, fragment) for fragment in fragments[reduction.own(len(fragments))]]
         length = size + MOMENTS + (self.critic.size * (self.critic.size + 1) if self.settings.critic == "linear" else 0)
         mine = np.array(rows).reshape(len(rows), length)  # a rank may have no fragment
         return np.split(reduction.sum(mine, len(fragments)), [size, size + MOMENTS])
@@ -260,7 +255,7 @@ class PolicyGradient(Algorithm):
         if self.settings.critic == "linear":
             return dict(self.critic.solve(equations.reshape(self.critic.size, -1)))
         if self.settings.critic == "mlp":
-            return refitted(self.critic, {**batch, "critic": state}, rng, self.update.sums)
+            return refitted(self.critic, state, batch, rng, self.update.sums)
         return state
 
     def state(self) -> Nested:

@@ -28,7 +28,6 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.modules import typed_in
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
-from minitrpo.natural_gradient import every_kth
 from minitrpo.noise import Measured, StepNoise, measure_noise
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array
@@ -242,6 +241,7 @@ class TRPO(Algorithm):
     chart, chart_label = ("kl", "max_kl"), "KL (nats)"
     second_chart, second_label = ("agreement", "noise"), "fraction of the predicted gain"
     presets = PRESETS
+    sharded_with = ("episodes", "segments")
 
     def __init__(self, settings: TRPOSettings, context: Context) -> None:
         self.settings, self.context = settings, context
@@ -262,7 +262,6 @@ class TRPO(Algorithm):
         # of the ranks, at most one for each part of a minibatch, fit it while the others step the policy.
         fitters = min(context.comm.size // 2, self.critic.parts) if isinstance(self.critic, MLPCritic) else 0
         self.update = SharedUpdate(context, fitters)
-        self.spread = ("observations", "actions") if isinstance(self.critic, MLPCritic) else ()
 
     def plan(self) -> Plan:
         if self.settings.core and self.students is None:
@@ -272,28 +271,31 @@ class TRPO(Algorithm):
             )
         return Plan(self.theta, self.adaptive.steps_per_update)
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
-        own = samples_of(fragment) | {"ended": fragment.ended, "returns": fragment.returns}
-        # a perceptron's observations in the precision in which it takes them
-        return own | {n: own[n].astype(np.float32) for n in own if self.spread and n.endswith("observations")}
-
-    def needs(self, rows: int) -> list[slice]:
-        return self.update.needs(rows, every_kth(np.arange(rows), self.settings.fisher_fraction))
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
+        samples = samples_of(fragment) | {"ended": fragment.ended, "returns": fragment.returns}
+        if isinstance(self.critic, MLPCritic):  # in the precision in which networks take observations
+            for name in ("observations", "final_observations"):
+                samples[name] = samples[name].astype(np.float32)
+        return samples
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         max_kl = self.adaptive.max_kl
-        given: Nested = {name: a for name, a in batch.items() if name not in (*self.spread, "ended", "returns")}
-        given |= {"critic": self.critic_state, "max_kl": np.array(max_kl), "measure": np.array(self.noise.due)}
-        samples, explained = self._with_advantages(batch | self.update.share(given))
-        theta, report, measured = self._step(self.theta, samples)
+        # 1. every rank gets the batch, and the advantages of all steps
+        batch = self.update.broadcast(batch)
+        samples, explained = self._with_advantages(batch)
+        # 2. some ranks step the policy while the others fit the critic, or one rank does both
+        stepped = self._step(samples) if self.update.steps else None
+        fitted = self._fit(samples, rng) if self.update.fits else None
+        (theta, report, measured), fitted = self.update.exchange(stepped, fitted)
+        # 3. every rank takes over the new policy and the new critic
         about = (report.gradient, theta - self.theta, report.kl, len(samples["actions"]))
         of_noise = self.noise.add(*about, measured, self.settings.adapt == "noise")
         self.theta = theta
-        fitted = self.update.fit(lambda: self._fit(samples, rng))
         if all(np.all(np.isfinite(array)) for array in fitted.values()):
             self.critic_state = fitted
         else:  # it would stay so for ever
             self.context.note("the critic's fit is not finite and was discarded: --critic-step-size is too large")
+        # 4. steps/update and max-KL adapt
         self._adapt(batch["returns"][batch["ended"]])
         return {
             "max_kl": max_kl,
@@ -307,10 +309,6 @@ class TRPO(Algorithm):
             "explained_variance": explained,
             **of_noise,
         }
-
-    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        given, _ = self._with_advantages(plan.arrays | self.update.shared())
-        self.update.assist(lambda: self._step(plan.theta, given), lambda: self._fit(given, rng))
 
     def state(self) -> Nested:
         rule = self.adaptive
@@ -330,35 +328,35 @@ class TRPO(Algorithm):
         returns = tuple(arrays["adaptive_returns"].tolist())
         self.adaptive = AdaptiveState(int(steps), max_kl, returns, None if np.isnan(before) else before)
 
-    def _with_advantages(self, batch: Nested) -> tuple[Nested, float]:
+    def _with_advantages(self, batch: Arrays) -> tuple[Arrays, float]:
         """Return the samples with advantages and targets, and how much of the returns the critic explained."""
         s = self.settings
         with self.context.span("advantages"):
             found = advantages_of(
-                self.critic, batch["critic"], batch, s.discount, s.gae_lambda, self.update.all, self.core
+                self.critic, self.critic_state, batch, s.discount, s.gae_lambda, self.update.all, self.core
             )
             explained = explained_variance(found["values"], found["targets"])
             return batch | found | {"advantages": standardise(found["advantages"])}, explained
 
-    def _step(self, theta: Array, samples: Arrays) -> tuple[Array, Report, Measured | None]:
+    def _step(self, samples: Arrays) -> tuple[Array, Report, Measured | None]:
         """Return the new policy, what the step did, and how much of it is noise if that is to be measured."""
-        s, old = self.settings, theta
+        s, old = self.settings, self.theta
         observations = samples["observations"].astype(np.float32, copy=False)
         batch = Batch(observations, samples["actions"], samples["advantages"], self.update.sums)
         with self.context.span("policy"):
             solver = (s.cg_iterations, s.cg_damping, s.fisher_fraction)
-            theta, report = self.core.step(self.policy, old, batch, float(samples["max_kl"]), *solver)
+            theta, report = self.core.step(self.policy, old, batch, self.adaptive.max_kl, *solver)
             measured = None
-            if samples["measure"] and report.accepted:
+            if self.noise.due and report.accepted:
                 measured = measure_noise(self.policy, old, batch, report.gradient, theta - old, *solver)
         if report.reason == "not finite":
             self.context.note("the step is not finite and was not taken: check the scale of observations and rewards")
         return theta, report, measured
 
-    def _fit(self, samples: Nested, rng: np.random.Generator) -> Arrays:
+    def _fit(self, samples: Arrays, rng: np.random.Generator) -> Arrays:
         """Return the critic's new state."""
         with self.context.span("critic"):
-            return refitted(self.critic, samples, rng, self.update.sums)
+            return refitted(self.critic, self.critic_state, samples, rng, self.update.sums)
 
     def _adapt(self, returns: Array) -> None:
         if self.settings.adapt == "noise":

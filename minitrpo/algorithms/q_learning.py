@@ -466,7 +466,7 @@ class SynchronousQ(QMember, Algorithm):
     def plan(self) -> Plan:
         return Plan(self.theta, arrays={"target": self.target})
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         g, sums = self.fragment_gradient(plan.theta, plan.arrays["target"], fragment)
         return {"gradients": g[None], "sums": sums[None]}
 
@@ -512,8 +512,7 @@ class AsynchronousQ(QMember, AsynchronousAlgorithm):
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> None:
         s, theta = self.settings, shared["theta"]
         descend(shared, gradient["gradient"], in_place(s.optimiser), self.step_size(now.env_steps), OPTIMISER)
-        if self.context.holds_last:
-            theta[-1] = remaining(now.env_steps, s.exploration_steps)
+        theta[-1] = remaining(now.env_steps, s.exploration_steps)
         if now.env_steps // s.target_every > shared["renewed"][0] // s.target_every:
             shared["target"][:], shared["renewed"][:] = theta, now.env_steps
 

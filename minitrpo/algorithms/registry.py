@@ -3,30 +3,213 @@
 import difflib
 import importlib
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 from minitrpo.errors import BadInput, describe_error
 from minitrpo.experience.modules import GIVEN, imported
 
 DEFAULT = "trpo"
+
+
+class Entry(NamedTuple):
+    """An algorithm of the package: where its class is, a run that takes a second or two, and how it is designed.
+
+    Attributes:
+        place: the class, as module:Class.
+        trial: the options, besides --algorithm, of a short run that tests, tools and lectures play.
+        when: when it learns: every batch (thousands of steps), every n steps (fewer), or every step.
+        sync: how ranks keep step: by a barrier, or not at all (asynchronous).
+        travels: what is sent: samples or gradients.
+        learns: who computes the update: the root, all ranks, a server or shared memory.
+        data: what it learns from: on-policy or off-policy, fresh or from a replay buffer.
+        source: who described it.
+
+    """
+
+    place: str
+    trial: str
+    when: str
+    sync: str
+    travels: str
+    learns: str
+    data: str
+    source: str
+
+
 ALGORITHMS = {
-    "trpo": "minitrpo.algorithms.parallel_trpo:TRPO",
-    "guided-policy-search": "minitrpo.algorithms.guided_policy_search.guided_policy_search:GuidedPolicySearch",
-    "policy-gradient": "minitrpo.algorithms.parallel_policy_gradient:PolicyGradient",
-    "batch-ppo": "minitrpo.algorithms.batch_ppo:BatchPPO",
-    "actor-critic": "minitrpo.algorithms.actor_critic:OnlineActorCritic",
-    "a2c": "minitrpo.algorithms.actor_critic:A2C",
-    "n-step-q": "minitrpo.algorithms.q_learning:NStepQ",
-    "one-step-q": "minitrpo.algorithms.q_learning:OneStepQ",
-    "sarsa": "minitrpo.algorithms.q_learning:OneStepSarsa",
-    "async-n-step-q": "minitrpo.algorithms.q_learning:AsynchronousNStepQ",
-    "async-one-step-q": "minitrpo.algorithms.q_learning:AsynchronousOneStepQ",
-    "async-sarsa": "minitrpo.algorithms.q_learning:AsynchronousSarsa",
-    "dqn": "minitrpo.algorithms.off_policy.dqn:DQN",
-    "naf": "minitrpo.algorithms.off_policy.naf:NAF",
-    "async-naf": "minitrpo.algorithms.off_policy.naf:AsynchronousNAF",
-    "gorila": "minitrpo.algorithms.off_policy.gorila:GorilaDQN",
-    "a3c": "minitrpo.algorithms.actor_critic:A3C",
+    "trpo": Entry(
+        "minitrpo.algorithms.parallel_trpo:TRPO",
+        "--env CartPole-v1 --steps-per-update 300 --total-steps 1200",
+        when="batch",
+        sync="barrier",
+        travels="samples",
+        learns="root or all",
+        data="on-policy",
+        source="Frans & Hafner 2016; Schulman et al. 2015",
+    ),
+    "guided-policy-search": Entry(
+        "minitrpo.algorithms.guided_policy_search.guided_policy_search:GuidedPolicySearch",
+        "--env Pendulum-v1 --total-steps 1600 --samples 2 --horizon 20 --first-states 2",
+        when="batch",
+        sync="barrier",
+        travels="samples",
+        learns="root or all",
+        data="on-policy, local models",
+        source="Montgomery & Levine 2016",
+    ),
+    "policy-gradient": Entry(
+        "minitrpo.algorithms.parallel_policy_gradient:PolicyGradient",
+        "--env CartPole-v1 --steps-per-update 120 --total-steps 480",
+        when="batch",
+        sync="barrier",
+        travels="samples or gradients",
+        learns="root or all",
+        data="on-policy",
+        source="Frans 2016; Williams 1992",
+    ),
+    "batch-ppo": Entry(
+        "minitrpo.algorithms.batch_ppo:BatchPPO",
+        "--env CartPole-v1 --steps-per-update 120 --total-steps 480 --anneal-steps 480",
+        when="batch",
+        sync="barrier",
+        travels="samples",
+        learns="root or two",
+        data="on-policy",
+        source="Schulman et al. 2017; ChainerRL",
+    ),
+    "actor-critic": Entry(
+        "minitrpo.algorithms.actor_critic:OnlineActorCritic",
+        "--env CartPole-v1 --total-steps 480 --record-every 5 --anneal-steps 480",
+        when="every step",
+        sync="barrier",
+        travels="samples",
+        learns="root",
+        data="on-policy",
+        source="Sutton & Barto 2018, section 13.5",
+    ),
+    "a2c": Entry(
+        "minitrpo.algorithms.actor_critic:A2C",
+        "--env CartPole-v1 --total-steps 800 --anneal-steps 800",
+        when="every n steps",
+        sync="barrier",
+        travels="samples",
+        learns="root",
+        data="on-policy",
+        source="Mnih et al. 2016, with a barrier",
+    ),
+    "n-step-q": Entry(
+        "minitrpo.algorithms.q_learning:NStepQ",
+        "--env CartPole-v1 --total-steps 1024 --anneal-steps 1024",
+        when="every n steps",
+        sync="barrier",
+        travels="gradients",
+        learns="root",
+        data="off-policy, fresh",
+        source="Mnih et al. 2016, with a barrier",
+    ),
+    "one-step-q": Entry(
+        "minitrpo.algorithms.q_learning:OneStepQ",
+        "--env CartPole-v1 --total-steps 1024 --anneal-steps 1024",
+        when="every n steps",
+        sync="barrier",
+        travels="gradients",
+        learns="root",
+        data="off-policy, fresh",
+        source="Mnih et al. 2016, with a barrier",
+    ),
+    "sarsa": Entry(
+        "minitrpo.algorithms.q_learning:OneStepSarsa",
+        "--env CartPole-v1 --total-steps 1024",
+        when="every n steps",
+        sync="barrier",
+        travels="gradients",
+        learns="root",
+        data="on-policy",
+        source="Mnih et al. 2016, with a barrier",
+    ),
+    "async-n-step-q": Entry(
+        "minitrpo.algorithms.q_learning:AsynchronousNStepQ",
+        "--env CartPole-v1 --steps-per-update 120 --total-steps 480 --transport events --anneal-steps 480",
+        when="every n steps",
+        sync="asynchronous",
+        travels="gradients",
+        learns="shared memory or server",
+        data="off-policy, fresh",
+        source="Mnih et al. 2016",
+    ),
+    "async-one-step-q": Entry(
+        "minitrpo.algorithms.q_learning:AsynchronousOneStepQ",
+        "--env CartPole-v1 --steps-per-update 120 --total-steps 480 --transport events --anneal-steps 480",
+        when="every n steps",
+        sync="asynchronous",
+        travels="gradients",
+        learns="shared memory or server",
+        data="off-policy, fresh",
+        source="Mnih et al. 2016",
+    ),
+    "async-sarsa": Entry(
+        "minitrpo.algorithms.q_learning:AsynchronousSarsa",
+        "--env CartPole-v1 --steps-per-update 120 --total-steps 480 --transport events",
+        when="every n steps",
+        sync="asynchronous",
+        travels="gradients",
+        learns="shared memory or server",
+        data="on-policy, late",
+        source="Mnih et al. 2016",
+    ),
+    "dqn": Entry(
+        "minitrpo.algorithms.off_policy.dqn:DQN",
+        "--env CartPole-v1 --steps-per-update 120 --total-steps 480 --warm-up 60 --batch 16 --replay-size 200",
+        when="every n steps",
+        sync="barrier",
+        travels="samples",
+        learns="root or all",
+        data="replay, shared or sharded",
+        source="Mnih et al. 2015",
+    ),
+    "naf": Entry(
+        "minitrpo.algorithms.off_policy.naf:NAF",
+        "--env Pendulum-v1 --steps-per-update 120 --total-steps 480 --warm-up 60 --batch 16 "
+        "--replay-size 200 --replay-ratio 0.1",
+        when="every n steps",
+        sync="barrier",
+        travels="samples",
+        learns="root or all",
+        data="replay, shared or sharded",
+        source="Gu et al. 2016",
+    ),
+    "async-naf": Entry(
+        "minitrpo.algorithms.off_policy.naf:AsynchronousNAF",
+        "--env Pendulum-v1 --steps-per-update 120 --total-steps 480 --warm-up 60 --batch 16 "
+        "--replay-size 200 --transport events --workers 2",
+        when="every n steps",
+        sync="asynchronous",
+        travels="gradients",
+        learns="own learners",
+        data="replay, spread over the collectors",
+        source="Gu et al. 2017",
+    ),
+    "gorila": Entry(
+        "minitrpo.algorithms.off_policy.gorila:GorilaDQN",
+        "--env CartPole-v1 --steps-per-update 120 --total-steps 480 --warm-up 60 --batch 16 "
+        "--replay-size 200 --transport events",
+        when="every n steps",
+        sync="asynchronous",
+        travels="gradients",
+        learns="shared memory or server",
+        data="replay of each worker",
+        source="Nair et al. 2015",
+    ),
+    "a3c": Entry(
+        "minitrpo.algorithms.actor_critic:A3C",
+        "--env CartPole-v1 --steps-per-update 120 --total-steps 480 --transport events --anneal-steps 480",
+        when="every n steps",
+        sync="asynchronous",
+        travels="gradients",
+        learns="shared memory or server",
+        data="on-policy, late",
+        source="Mnih et al. 2016",
+    ),
 }
 
 
@@ -34,7 +217,7 @@ def find(name: str) -> Any:
     """Return what stands under the name of an algorithm, or as module:Class; BadInput if there is nothing."""
     if name in GIVEN:
         return GIVEN[name]
-    place = ALGORITHMS.get(name, name)
+    place = ALGORITHMS[name].place if name in ALGORITHMS else name
     module, _, attribute = place.partition(":")
     if not module or not attribute:
         meant = " or ".join(difflib.get_close_matches(name.lower(), ALGORITHMS, cutoff=0.5))

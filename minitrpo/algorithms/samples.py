@@ -1,24 +1,23 @@
 """What algorithms that learn from samples have in common: what a fragment sends, its advantages, the critic's fit.
 
-And how ranks share an update: who steps the policy, who fits the critic, and how what they need gets there.
+And how ranks share an update: rank 0 broadcasts the batch, some ranks step the policy, others fit the critic.
 """
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays, Context
-from minitrpo.block_sums import SERIAL, Reduction, blocks
+from minitrpo.block_sums import SERIAL, Reduction
 from minitrpo.core import BY_HAND, Core
 from minitrpo.critics import Critic
 from minitrpo.experience.rollouts import Fragments
-from minitrpo.parallel.allreduce import dealt, ordered_allreduce
+from minitrpo.parallel.allreduce import ordered_allreduce
 from minitrpo.parallel.comm import Nested
-from minitrpo.policies import Array
 
 
 def samples_of(fragment: Fragments) -> Arrays:
-    """Return the samples of fragments (n steps, e fragments), as `digest` may send them."""
+    """Return the samples of fragments (n steps, e fragments), as `prepare` may send them."""
     return {
         "observations": fragment.observations,
         "actions": fragment.actions,
@@ -57,63 +56,59 @@ def advantages_of(
     return {"advantages": advantages, "targets": targets, "values": values}
 
 
-def refitted(critic: Critic, samples: Nested, rng: np.random.Generator, reduction: Reduction = SERIAL) -> Arrays:
-    """Return the critic's state, `critic` of the samples, after a fit to their value targets."""
+def refitted(
+    critic: Critic, state: Arrays, samples: Arrays, rng: np.random.Generator, reduction: Reduction = SERIAL
+) -> Arrays:
+    """Return the critic's state after a fit to the value targets of samples."""
     observations, timesteps, targets = (samples[name] for name in ("observations", "timesteps", "targets"))
-    return critic.fit(samples["critic"], observations, timesteps, targets, rng, reduction)
+    return critic.fit(state, observations, timesteps, targets, rng, reduction)
 
 
 class SharedUpdate:
-    """The ranks of one algorithm's update; the root calls `fit`, the others `assist`.
+    """How the ranks that learn together share an update; on one rank, or with --learner root, one does all of it.
 
-    With --learner root, or on one rank, this rank does all of it, and the code of an algorithm is the same.
+    Attributes:
+        steps: whether this rank steps the policy.
+        fits: whether this rank fits the critic.
+        sums: how the ranks that do the same as this one share their sums.
+        all: how all ranks share a sum.
+
     """
 
     def __init__(self, context: Context, fitters: int = 0) -> None:
-        """Deal the ranks out: the last `fitters` fit while the others step; 0: all do both, one after the other."""
+        """Divide the ranks into those that step and those that fit.
+
+        Args:
+            context: has the ranks.
+            fitters: how many ranks fit the critic, the last ones, while the others step the policy; 0: all ranks do
+                both, one after the other.
+
+        """
         self._context, self.comm = context, context.comm
-        self._steppers = steppers = self.comm.size - fitters
-        self.steps = self.comm.rank < steppers
+        self._first_fitter = self.comm.size - fitters
+        self.steps = self.comm.rank < self._first_fitter
         self.fits = fitters == 0 or not self.steps
-        self.sums = ordered_allreduce(self.comm.split(int(self.steps)))  # over those who do the same
+        self.sums = ordered_allreduce(self.comm.split(int(self.steps)))
         self.all = ordered_allreduce(self.comm)
 
-    def share(self, arrays: Nested) -> Nested:
-        """Tell the others the root's arrays, and return them."""
-        with self._context.span("exchange"):
-            return self.comm.broadcast(arrays)
+    def broadcast(self, batch: Nested) -> Nested:
+        """Return the root's batch on every rank; what the others give is ignored."""
+        with self._context.span("exchange" if self.comm.rank == 0 else "idle"):
+            return self.comm.broadcast(batch)
 
-    def shared(self) -> Nested:
-        """Return what the root shares, on the others."""
-        with self._context.span("idle"):
-            return self.comm.broadcast({})
+    def exchange(self, stepped: Any, fitted: Any) -> tuple[Any, Any]:
+        """Return, on every rank, what the ranks that step have computed, and what the ranks that fit have.
 
-    def needs(self, rows: int, chosen: Array) -> list[slice]:
-        """Return which rows of a batch each rank needs: those of its own blocks; of the rows `chosen` alike, (k,).
+        Args:
+            stepped: a step's result; None on a rank that did not step.
+            fitted: a fit's result; None on a rank that did not fit.
 
-        A rank that fits needs all rows. The ranks that step also share a computation over all rows with all others.
         """
-        cut, of_chosen = blocks(rows), [slice(chosen[b.start], chosen[b.stop - 1] + 1) for b in blocks(len(chosen))]
-        found = [slice(0, rows)] * self.comm.size
-        for rank in range(self._steppers):
-            both = cut[dealt(rank, self._steppers, len(cut))] + cut[dealt(rank, self.comm.size, len(cut))]
-            both += of_chosen[dealt(rank, self._steppers, len(of_chosen))]
-            found[rank] = slice(min((b.start for b in both), default=0), max((b.stop for b in both), default=0))
-        return found
-
-    def fit(self, work: Callable[[], Arrays]) -> Arrays:
-        """Return what `work` fits, on the root: fitted here, or on other ranks while the root stepped the policy."""
-        if self.fits:
-            return work()
+        if self._first_fitter == self.comm.size:  # every rank has both
+            return stepped, fitted
         with self._context.span("exchange"):
             self.comm.barrier()  # asleep, where a gather would spin
-            return self.comm.gather({})[self._steppers]
-
-    def assist(self, step: Callable[[], object], fit: Callable[[], Arrays]) -> None:
-        """Do this rank's part, on the others."""
-        if self.steps:
-            step()
-        fitted = fit() if self.fits else {}
-        if self._steppers < self.comm.size:
-            self.comm.barrier()
-            self.comm.gather(fitted if self.comm.rank == self._steppers else {})
+            of_ranks = self.comm.gather(fitted if self.comm.rank == self._first_fitter else None)
+            both = (stepped, of_ranks[self._first_fitter]) if self.comm.rank == 0 else None
+            result: tuple[Any, Any] = self.comm.broadcast(both)
+            return result

@@ -23,7 +23,8 @@ from minitrpo.contract import check_beginning
 from minitrpo.errors import BadInput, JobFailed, describe_error, place_of
 from minitrpo.experience.environments import describe
 from minitrpo.parallel.comm import Comm
-from minitrpo.run_folder.folder import CHECKPOINTS, TIMINGS, RunFolder, release_locks, sha256
+from minitrpo.run_folder.folder import CHECKPOINTS, RunFolder, release_locks, sha256
+from minitrpo.run_folder.metrics_log import TIMINGS
 from minitrpo.supervision.jobs import mpiexec
 from minitrpo.supervision.program import command
 from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
@@ -52,7 +53,7 @@ class Trial(NamedTuple):
 TRIALS = (
     Trial("trains", "a run on one rank"),
     Trial("again", "the same numbers a second time"),
-    Trial("digest", "the same numbers if another object digests"),  # in the place of two ranks
+    Trial("prepare", "the same numbers if another object prepares what travels"),  # in the place of two ranks
     Trial("2 ranks", "the same numbers on two ranks", ranks=2),
     Trial("sharded", "the same numbers on two ranks that share the update", RULES, 2, ("--learner", "sharded")),
     Trial(
@@ -115,10 +116,9 @@ def findings(choice: Choice, place: Path, alone: bool) -> Iterator[Finding]:
     if not all(finding.well for finding in of_policy):
         return
     yield (seen := environment(spec.id))
-    shares = not choice.asynchronous and choice.algorithm.can_share()
-    shares = shares and choice.common.requests in choice.algorithm.assists_with
-    left_out = {"2 ranks", "sharded"} if alone else {"digest"} if shares else {"digest", "sharded"}
-    left_out |= {"digest"} if choice.asynchronous else set()
+    shares = not choice.asynchronous and choice.common.requests in choice.algorithm.sharded_with
+    left_out = {"2 ranks", "sharded"} if alone else {"prepare"} if shares else {"prepare", "sharded"}
+    left_out |= {"prepare"} if choice.asynchronous else set()
     before = global_states()
     first: End | None = None
     for trial in (trial for trial in TRIALS if trial.name not in left_out):
@@ -159,9 +159,9 @@ def run(choice: Choice, place: Path, trial: Trial) -> End:
         mpiexec(trial.ranks, "train", *words, timeout=600)  # names are typed: their modules may lie in this folder
     else:
         job = Job(choice=choice, out=str(folder), progress="none")
-        if trial.name == "digest":
-            second = make_algorithm(choice, describe(s.env))[0]  # another object digests, as on a second rank
-            apart = type("Apart", (choice.algorithm,), {"digest": lambda _, *given: second.digest(*given)})
+        if trial.name == "prepare":
+            second = make_algorithm(choice, describe(s.env))[0]  # another object prepares, as on a second rank
+            apart = type("Apart", (choice.algorithm,), {"prepare": lambda _, *given: second.prepare(*given)})
             job = replace(job, choice=replace(choice, algorithm=apart))
         if trial.name == "resumed":
             shutil.copytree(place / TRIALS[0].name, folder)

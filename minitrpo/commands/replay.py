@@ -15,10 +15,11 @@ from minitrpo.reports.trained import load
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.program import command
 from minitrpo.supervision.watchdog import guarded
-from minitrpo.training.asynchronous import make_queue
+from minitrpo.training.asynchronous import make_team
 from minitrpo.training.context import RunContext, check_arrays
-from minitrpo.training.learner import Learner
+from minitrpo.training.root import Root
 from minitrpo.training.synchronous import make_rank
+from minitrpo.training.transports import Events
 from minitrpo.training.workers import ITERATION, env_steps
 
 
@@ -52,7 +53,7 @@ def replay(context: RunContext, episode: int, iteration: int | None) -> str:
     """
     rank, _ = make_rank(context, Comm(), Timeline(Comm(), keep=False))
     check_arrays(context.checkpoint, rank.algorithm, context.spec, context.choice)
-    learner = Learner(context, rank.algorithm)
+    learner = Root(context, rank.algorithm)
     first = learner.iteration + 1
     iteration = after_checkpoint(iteration, first)
     rank.collector.restore(context.checkpoint, first)
@@ -80,13 +81,13 @@ def replay_events(context: RunContext, episode: int, iteration: int | None) -> s
             f"{context.folder.path}: {choice.common.algorithm} was asynchronous in real time, so the parameters that "
             "played an episode were not kept; failure.txt contains the reset seed of the episode"
         )
-    queue, _, _ = make_queue(context, Timeline(Comm(), keep=False))
-    shared = queue.server.shared
+    transport = Events(context, Comm())
+    shared = make_team(context, transport, Timeline(Comm(), keep=False)).shared
     iteration = after_checkpoint(iteration, int(shared[ITERATION][0]))
     while int(shared[ITERATION][0]) <= iteration:
         due = env_steps(shared) + choice.common.steps_per_update
         while env_steps(shared) < due:
-            queue.play()
+            transport.queue.play()
         shared[ITERATION][0] += 1
     return f"iteration {iteration} was played again, and episode {episode} did not fail"
 

@@ -30,7 +30,7 @@ from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RE
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.jobs import mpiexec
 from minitrpo.training.context import RunContext
-from minitrpo.training.learner import Learner
+from minitrpo.training.root import Root
 from minitrpo.training.settings import chosen
 from minitrpo.training.synchronous import Rank, make_rank
 
@@ -116,8 +116,10 @@ def reveal(guess: object, show: Callable[[], None]) -> None:
     import ipywidgets
     from IPython.display import display
 
-    button, shown = ipywidgets.Button(description="Reveal", tooltip="show the measurement"), ipywidgets.Output()
-    text = ipywidgets.Label("Type your guess in the cell above, then run it and this one again. Or:")
+    # Jupyter handles a press after all cells that are already waiting to run.
+    button = ipywidgets.Button(description="Reveal", tooltip="show the measurement, once no cell runs any more")
+    shown = ipywidgets.Output()
+    text = ipywidgets.Label("Type your guess in the cell above, then run it and this one again. Or, once no cell runs:")
     choice = ipywidgets.HBox([text, button])
 
     def pressed(_: object) -> None:
@@ -215,7 +217,7 @@ def show_film(folder: RunFolder, steps: int) -> Any:
     return Video(str(folder.path / VIDEO), embed=True, html_attributes="controls loop muted")
 
 
-def one_process(**settings: object) -> tuple[Learner, Rank]:
+def one_process(**settings: object) -> tuple[Root, Rank]:
     """Return what `train` with these settings (env="Reacher-v5", ...) is made of, in this process, to be looked into.
 
     The rank is what all ranks have, the learner only rank 0; both hold the one algorithm: see `synchronous.make_rank`.
@@ -223,7 +225,7 @@ def one_process(**settings: object) -> tuple[Learner, Rank]:
     choice = chosen(settings)
     context = RunContext(choice, describe(choice.common.env), RunFolder(Path()), {})
     rank, _ = make_rank(context, Comm(), Timeline(Comm(), keep=False))
-    return Learner(context, rank.algorithm), rank
+    return Root(context, rank.algorithm), rank
 
 
 def mpiexec_code(ranks: int, code: str, *arguments: object, timeout: float = 60.0) -> str:

@@ -34,7 +34,7 @@ class Reinforce(Algorithm):
     def plan(self):  # on the root: what to play next
         return Plan(self.theta)
 
-    def digest(self, plan, fragment):  # on the rank that played it: what travels, a row for each step, or one row
+    def prepare(self, plan, fragment):  # on the rank that played it: what travels, a row for each step, or one row
         returns = discounted_sums(fragment.rewards, self.settings.discount, fragment.last)
         return {"observations": fragment.observations, "actions": fragment.actions, "returns": returns}
 

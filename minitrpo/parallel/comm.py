@@ -57,10 +57,6 @@ class Comm:
         """Return the rows of all ranks, in rank order, on every rank; rows: how many each rank has."""
         return own
 
-    def all_to_all(self, own: Array, sent: list[int], received: list[int]) -> Array:
-        """Return the rows of all ranks for this one, in rank order; own: for rank 0 first; sent, received: per rank."""
-        return own
-
     def barrier(self, max_sleep: float = 1e-3) -> None:
         """Wait, asleep, until every rank is here; a long `max_sleep` costs the working ranks nothing."""
 
@@ -143,17 +139,9 @@ class MPIComm(Comm):
         return self.native.gather(thing, root=0) or []
 
     def all_gather(self, own: Array, rows: list[int]) -> Array:  # thousands of times a second: this one does not sleep
-        return self._exchange(own, rows, self.native.Allgatherv)
-
-    def all_to_all(self, own: Array, sent: list[int], received: list[int]) -> Array:
-        return self._exchange(own, received, self.native.Alltoallv, sent)
-
-    def _exchange(self, own: Array, rows: list[int], call: Callable[..., None], sent: list[int] | None = None) -> Array:
-        """Return the rows that a collective call brings; rows: how many from each rank; sent: how many to each."""
         arrived = np.empty((sum(rows), *own.shape[1:]), own.dtype)
         width, kind = int(np.prod(own.shape[1:])), self._mpi.Datatype.fromcode(own.dtype.char)
-        counts = [] if sent is None else [[n * width for n in sent]]
-        call([np.ascontiguousarray(own), *counts, kind], [arrived, [n * width for n in rows], kind])
+        self.native.Allgatherv([np.ascontiguousarray(own), kind], [arrived, [n * width for n in rows], kind])
         return arrived
 
     def barrier(self, max_sleep: float = 1e-3) -> None:

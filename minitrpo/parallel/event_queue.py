@@ -24,7 +24,7 @@ class EventQueue:
         self.server, self._works, self._names, self._delay = server, works, names, delay
         self.time = 0.0
         self._arrivals: list[tuple[float, int]] = []  # a heap
-        self._pulled: dict[int, Pulled] = {}  # what workers with an arrival to come were given
+        self._pulled: dict[int, Pulled] = {}  # by workers with an arrival to come
         self._waiting = set(range(len(works)))
 
     def play(self) -> int:
@@ -38,12 +38,11 @@ class EventQueue:
         return worker
 
     def _let_pull(self) -> None:
-        for worker in sorted(self._waiting):
-            if self.server.may_pull(worker):
-                self._pulled[worker] = self.server.pull(self._names)
-                clock = int(self.server.tally.clocks[worker])
-                heapq.heappush(self._arrivals, (self.time + self._delay(worker, clock), worker))
-                self._waiting.remove(worker)
+        for worker, pulled in self.server.admit(self._waiting, self._names):
+            assert pulled is not None  # whoever plays the queue says when the work is over
+            self._pulled[worker] = pulled
+            clock = int(self.server.tally.clocks[worker])
+            heapq.heappush(self._arrivals, (self.time + self._delay(worker, clock), worker))
 
     def state(self) -> Nested:
         """Return what is under way, from which `restore` goes on to the bit: (W, ...) each, NaN for who waits."""

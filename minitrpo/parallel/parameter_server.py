@@ -17,7 +17,7 @@ to a gradient. Three transports bring gradients to it, and the worker's code is 
 What a gradient does to the parameters is `apply(shared, gradient, arrival)`, which changes the shared arrays in place.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -143,6 +143,29 @@ class ParameterServer:
         """Return whether a worker may go on: it is not too far ahead."""
         return may_go_on(self.tally.clocks, worker, self.rules.max_lead)
 
+    def admit(
+        self, waiting: set[int], names: tuple[str, ...], over: Callable[[], bool] = lambda: False
+    ) -> Iterator[tuple[int, Pulled | None]]:
+        """Let workers that wait go on, if they may. Every transport asks this.
+
+        Args:
+            waiting: the workers that have asked for parameters; those that are let go on are taken out.
+            names: of the arrays that they pull.
+            over: says whether the work is over; then no worker waits any more.
+
+        Yields:
+            Each worker that goes on, with what it has pulled; None instead if the work is over.
+
+        """
+        for worker in sorted(waiting):
+            if over():
+                self.leave(worker)
+                waiting.remove(worker)
+                yield worker, None
+            elif self.may_pull(worker):
+                waiting.remove(worker)
+                yield worker, self.pull(names)
+
     def pull(self, names: tuple[str, ...]) -> Pulled:
         """Return copies of these arrays; the version is read first, so that a staleness is never counted too small."""
         version = self.tally.version
@@ -172,8 +195,8 @@ class ParameterServer:
 def may_go_on(clocks: Array, worker: int, max_lead: int) -> bool:
     """Return whether a worker may begin its next gradient: it is at most `max_lead` gradients ahead of the slowest.
 
-    clocks: (W,) ints, how many gradients each worker has pushed; its own may be the smallest. Nobody waits for a worker
-    that has left: its clock is 2^62, larger than all others.
+    clocks: (W,) ints, how many gradients each worker has pushed; that of `worker` may be the smallest. No worker waits
+    for one that has left: its clock is 2^62, larger than all others.
     """
     return int(clocks[worker]) <= int(clocks.min()) + max_lead
 

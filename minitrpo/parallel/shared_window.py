@@ -66,13 +66,12 @@ class WindowStore:
 
     def pull(self) -> Pulled | None:
         """Return copies of the arrays as they are now, as soon as this worker is not too far ahead."""
-        while not self._over():
-            if self._server.may_pull(self._worker):
-                return self._server.pull(self._names)
+        waiting = {self._worker}
+        while True:
+            for _, pulled in self._server.admit(waiting, self._names, self._over):
+                return pulled
             self._look()
             time.sleep(100e-6)
-        self._server.leave(self._worker)
-        return None
 
     def push(self, gradient: Arrays, version: int) -> None:
         """Apply a gradient to the shared arrays."""

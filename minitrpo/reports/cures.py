@@ -104,7 +104,7 @@ def tuned(choice: Choice) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     for settings in (part for preset in named.values() for part in (preset.values, *preset.by_env.values())):
         for name, value in settings.items():
             known[name].append(value)
-    return values | named["default"].values | named["default"].by_env.get(choice.common.env, {}), known
+    return values | named["default"].settings(choice.common.env), known
 
 
 def meanings(choice: Choice) -> set[str]:

@@ -53,7 +53,7 @@ class Call(NamedTuple):
         return self.whose != "environment"
 
 
-OURS = ("plan", "digest", "learn", "assist", "state", "restore", "gradient", "apply")
+OURS = ("plan", "prepare", "learn", "state", "restore", "gradient", "apply")
 CALLS = {
     "": Call(""),  # none
     "make": Call("constructor", "environment"),

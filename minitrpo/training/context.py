@@ -14,7 +14,7 @@ from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.evaluation import Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import ROWS, Rollouts, make_vector_env
-from minitrpo.parallel.comm import Comm, flat, nested
+from minitrpo.parallel.comm import Comm, Nested, flat, nested
 from minitrpo.parallel.episode_pool import DynamicPool, StaticPool, slots_of
 from minitrpo.parallel.launcher import cores
 from minitrpo.parallel.timing import Timeline
@@ -132,11 +132,10 @@ def make_algorithm(
     timeline: Timeline | None = None,
     worker: int = 0,
     workers: int = 1,
-    holds_last: bool = True,
 ) -> tuple[Any, Context]:
     """Return a fresh algorithm and what it was given; `comm`: the ranks that share its update, this one by default.
 
-    worker: which of the workers of an asynchronous algorithm it is. holds_last: see Context.
+    worker: which of the workers of an asynchronous algorithm it is.
     """
     s = choice.common
     context = Context(
@@ -148,7 +147,6 @@ def make_algorithm(
         first_states=s.first_states,
         worker=worker,
         workers=workers,
-        holds_last=holds_last,
         slots=s.num_envs if s.segments else 0,
         action_low=spec.low,
         action_high=spec.high,
@@ -196,6 +194,11 @@ def check_settings(choice: Choice, checkpoint: Arrays, folder: RunFolder) -> Non
         )
 
 
+def state_in(checkpoint: Arrays) -> Nested:
+    """Return what the algorithm's `state` returned when a checkpoint was written."""
+    return nested({name: array for name, array in checkpoint.items() if not name.startswith((OWN, UNFINISHED))})
+
+
 def check_arrays(checkpoint: Arrays, algorithm: Member, spec: EnvironmentSpec, choice: Choice) -> None:
     """Raise BadInput unless a fresh algorithm can take over the checkpoint, in this environment."""
     fresh, synchronous = flat(algorithm.state()), isinstance(algorithm, Algorithm)
@@ -206,7 +209,7 @@ def check_arrays(checkpoint: Arrays, algorithm: Member, spec: EnvironmentSpec, c
     odd = odd or next((name for name, like in fixed.items() if kind(checkpoint[name]) != kind(like)), "")
     try:
         if not odd and isinstance(algorithm, Algorithm):
-            algorithm.restore(nested(own))
+            algorithm.restore(state_in(checkpoint))
     except Exception as error:
         odd = describe_error(error)
     if odd:

@@ -1,12 +1,12 @@
-"""A rank's part of an iteration: collect its share of a request, digest it, and bring it to the root in one order."""
+"""A rank's part of an iteration: collect its share of a request, prepare it, and bring it to the root in one order."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import UNFINISHED, check_digest
+from minitrpo.contract import UNFINISHED, check_prepared
 from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.observation_filter import ObservationFilter, moments
 from minitrpo.experience.rollouts import Fragments, Rollouts
@@ -15,8 +15,7 @@ from minitrpo.parallel.episode_pool import Pool, concurrency, missing_requests
 from minitrpo.policies import Array
 from minitrpo.supervision.watchdog import status
 
-WHERE = ("numbers", "starts", "lengths")  # what places a fragment in the batch
-PER_FRAGMENT = (*WHERE, "terminated", "truncated", "returns")
+PER_FRAGMENT = ("numbers", "starts", "lengths", "terminated", "truncated", "returns")
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ class SegmentCollector(Collector):
 class Gathered:
     """The experience of an iteration: what one rank sends, in the order in which it was played, or all, sorted."""
 
-    batch: Arrays  # what the algorithm's digests gave: a row for each step, or one for each fragment
+    batch: Arrays  # what the algorithm prepared: a row for each step, or one for each fragment
     fragments: Arrays  # PER_FRAGMENT, (E,) each, and "mean" and "squares" of the raw observations, (E, D)
     unfinished: Arrays = field(default_factory=dict)  # episodes that go on, slot by slot, if a checkpoint follows
 
@@ -137,21 +136,21 @@ class Gathered:
         return self.fragments["terminated"] | self.fragments["truncated"]
 
 
-def digested(algorithm: Algorithm, plan: Plan, request: Request, fragments: list[Fragments]) -> Gathered:
-    """Return what this rank sends to the root: the algorithm's digests, and the place of each fragment.
+def prepare_fragments(algorithm: Algorithm, plan: Plan, request: Request, fragments: list[Fragments]) -> Gathered:
+    """Return what this rank sends to the root: what the algorithm prepares, and the place of each fragment.
 
-    It digests one fragment at a time: how BLAS rounds a row of a product depends on the number of rows, and how many
+    One fragment at a time: how BLAS rounds a row of a product depends on the number of rows, and how many
     rows a rank has depends on the number of ranks.
     """
-    own, digests = [], []
-    with status.at("digest"):
+    own, rows = [], []
+    with status.at("prepare"):
         for fragment in fragments:
             mean, squares = moments(fragment.observations)
             of_filter = {"mean": mean[None], "squares": squares[None]}
             own.append({name: getattr(fragment, name) for name in PER_FRAGMENT} | of_filter)
-            seen = algorithm.digest(plan, fragment.filtered(request.observation_filter))
-            digests.append(check_digest(seen, fragment.steps))
-    return Gathered(joined(digests), joined(own))
+            answer = algorithm.prepare(plan, fragment.filtered(request.observation_filter))
+            rows.append(check_prepared(answer, fragment.steps))
+    return Gathered(joined(rows), joined(own))
 
 
 def in_episode_order(parts: list[Gathered]) -> Gathered:
@@ -163,7 +162,7 @@ def in_episode_order(parts: list[Gathered]) -> Gathered:
     for name, array in batch.items():
         if len(array) not in (len(rows), len(order)):
             raise AlgorithmFailed(
-                f"digest() returned {name!r} with {len(array)} rows for {len(rows)} steps in {len(order)} fragments: "
+                f"prepare() returned {name!r} with {len(array)} rows for {len(rows)} steps in {len(order)} fragments: "
                 "it must have one row for each step or one for each fragment"
             )
         batch[name] = array[rows if len(array) == len(rows) else order]
@@ -176,9 +175,9 @@ def joined(parts: list[Arrays]) -> Arrays:
     names = sorted({name for part in parts for name in part})
     for name in names:
         if not all(name in part for part in parts):
-            raise AlgorithmFailed(f"digest() returned {name!r} for some fragments only")
+            raise AlgorithmFailed(f"prepare() returned {name!r} for some fragments only")
         if len(shapes := {part[name].shape[1:] for part in parts}) > 1:
-            raise AlgorithmFailed(f"digest() returned {name!r} with rows of shapes {sorted(shapes)}")
+            raise AlgorithmFailed(f"prepare() returned {name!r} with rows of shapes {sorted(shapes)}")
     return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
@@ -196,44 +195,13 @@ def rows_of(order: Array, lengths: Array) -> Array:
     return np.concatenate([np.arange(0), *(np.arange(stops[i] - lengths[i], stops[i]) for i in order)])
 
 
-def gather(comm: Comm, own: Gathered, sharing: Algorithm | None) -> Gathered:
-    """Return the experience of all ranks on the root, and on the other ranks what they need to share the update.
+def gather(comm: Comm, played: Gathered) -> Gathered:
+    """Return the experience of all ranks, sorted by episode number, on the root; nothing on the others. Collective.
 
-    sharing: the algorithm, if the ranks share its update; what it spreads goes straight to the ranks that need it.
-    Collective.
+    Args:
+        comm: the ranks that play.
+        played: what this rank sends.
+
     """
-    rows = {name: own.batch[name] for name in (sharing.spread if sharing else ()) if own.fragments}
-    few = {name: array for name, array in own.batch.items() if name not in rows}
-    parts = comm.gather(replace(own, batch=few))
-    spread_rows = spread(comm, own.fragments, rows, sharing.needs) if sharing and sharing.spread else {}
-    gathered = in_episode_order(parts) if comm.rank == 0 else Gathered({}, {})
-    return replace(gathered, batch=gathered.batch | spread_rows)
-
-
-def spread(comm: Comm, own: Arrays, rows: Arrays, needs: Callable[[int], list[slice]]) -> Arrays:
-    """Return the arrays of the whole batch; the rows that this rank needs are filled, the others are 0.
-
-    own: has the WHERE of this rank's fragments; rows: their rows, in memory order; both {} without a fragment. needs:
-    from the number of rows to those that each rank needs. Rows that stay 0 take no memory. Collective.
-    """
-    # 1. the places of all ranks' fragments; and arrays without rows, of the right kinds, from a rank that has any
-    place = np.stack([own[name] for name in WHERE], axis=1) if own else np.zeros((0, 3), np.int64)
-    held = comm.broadcast(comm.gather((place, {name: array[:0] for name, array in rows.items()})))
-    table, empty = np.concatenate([place for place, _ in held]), next(kinds for _, kinds in held if kinds)
-    # 2. of each row of the batch: which rank has it, and where there
-    steps = np.array([place[:, 2].sum() for place, _ in held])
-    numbers, starts, lengths = table.T
-    at = rows_of(in_order(numbers, starts), lengths)
-    owners = np.repeat(np.arange(comm.size), steps)[at]
-    at -= (np.cumsum(steps) - steps)[owners]
-    # 3. what goes to whom, in the batch's order; what comes, rank by rank
-    needed = needs(len(at))
-    going = [at[some][owners[some] == comm.rank] for some in needed]
-    wanted = needed[comm.rank]
-    coming = wanted.start + np.argsort(owners[wanted], kind="stable")
-    sent, received = list(map(len, going)), np.bincount(owners[wanted], minlength=comm.size).tolist()
-    batch = {}
-    for name, array in sorted((rows or empty).items()):
-        batch[name] = np.zeros((len(at), *array.shape[1:]), array.dtype)
-        batch[name][coming] = comm.all_to_all(array[np.concatenate(going)], sent, received)
-    return batch
+    parts = comm.gather(played)
+    return in_episode_order(parts) if comm.rank == 0 else Gathered({}, {})

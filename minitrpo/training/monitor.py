@@ -1,82 +1,114 @@
-"""The root's view of an asynchronous run: rows, checkpoints, and when it is over, all of it from the shared arrays."""
-
-from collections.abc import Callable
-from typing import Any
+"""The root of the loop without a barrier: rows, checkpoints, and when the run is over, from the shared arrays."""
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous_algorithm import COUNTED
-from minitrpo.contract import OWN
 from minitrpo.errors import infinite_theta
 from minitrpo.experience.observation_filter import merged
 from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.parameter_server import TALLY, Tally, staleness_of
-from minitrpo.run_folder.folder import GRADIENTS
+from minitrpo.parallel.parameter_server import Tally
+from minitrpo.run_folder.metrics_log import Gradients
 from minitrpo.supervision.program import asked_to_stop
-from minitrpo.training.context import UNKNOWN_LENGTH, RunContext, make_evaluator
+from minitrpo.training.context import RunContext, make_evaluator
+from minitrpo.training.root import Bookkeeping
 from minitrpo.training.run_log import RunLog
+from minitrpo.training.transports import Transport
 from minitrpo.training.workers import ITERATION, OVER, REPORT, SEEN, Of, env_steps
 
 
-class Monitor:
-    """Looks at the shared arrays after every gradient, and writes a row when enough steps were taken."""
+class Monitor(Bookkeeping):
+    """Looks at the shared arrays after every gradient, and ends a row when enough steps were taken."""
 
-    def __init__(
-        self, context: RunContext, shared: Arrays, log: RunLog, ranks: int, extra: Callable[[], Arrays] | None = None
-    ) -> None:
-        """Take the shared arrays, as they are at the start. extra: what else a checkpoint is to hold.
-
-        Without it workers go on while the root evaluates, and its seconds count.
-        """
-        self.log, self.shared, self._ranks, self._extra = log, shared, ranks, extra or dict
+    def __init__(self, context: RunContext, shared: Arrays, log: RunLog, transport: Transport) -> None:
+        """Take the shared arrays as they are at the start, and begin the log."""
+        super().__init__(context)
+        self.log, self.shared, self._transport = log, shared, transport
+        self._columns = context.choice.algorithm.columns
         self._evaluator = make_evaluator(context.choice, context.spec, Comm())
-        self._evaluating = log.timeline.span if extra is None and ranks > 1 else log.timeline.outside
-        self._settings, self._columns = context.settings, context.choice.algorithm.columns
-        self.iteration = int(shared[ITERATION][0]) - 1
-        self._length = float(context.spec.max_episode_steps or UNKNOWN_LENGTH)
-        if context.checkpoint:
-            self._length = float(context.checkpoint[OWN + "mean_length"][0])
-        self._before = self._totals()
         self._theta_shape = shared["theta"].shape
+        self._before = self._totals()
+        self.env_steps = self.row_began = int(self._before["report"][Of.STEPS])
         log.begin(self.state)
-        shared[OVER][0] = env_steps(shared) >= self._settings.total_steps
-
-    @property
-    def over(self) -> bool:
-        """Return whether the run has taken all its steps."""
-        return bool(self.shared[OVER][0])
+        shared[OVER][0] = self.finished
 
     def look(self) -> None:
-        """Record a row if it is due; of the last one only say that the run is over, as others still have gradients."""
-        if self.over or env_steps(self.shared) - self._before["report"][Of.STEPS] < self._settings.steps_per_update:
+        """End a row if it is due; of the last one only say that the run is over, as others still have gradients."""
+        steps = env_steps(self.shared)
+        if self.shared[OVER][0] or steps - self.row_began < self.settings.steps_per_update:
             return
-        self.shared[OVER][0] = env_steps(self.shared) >= self._settings.total_steps
-        if not self.over:
-            self._record()
-            if self.log.due(self.iteration):
-                self._save()
-            if asked_to_stop():
-                self.shared[OVER][0] = True
+        if steps >= self.settings.total_steps:
+            self.shared[OVER][0] = True
+            return
+        self._end_row()
+        if self.log.due(self.iteration):
+            self._save()
+        if asked_to_stop():
+            self.shared[OVER][0] = True
 
     def close(self) -> None:
-        """Record the last row, when all gradients have come, and save it."""
-        if env_steps(self.shared) > self._before["report"][Of.STEPS]:
-            self._record()
+        """End the last row, when all gradients have come, and save it."""
+        if env_steps(self.shared) > self.row_began:
+            self._end_row()
             self._save()
 
     def state(self) -> Arrays:
-        """Return what a checkpoint holds: the shared arrays, those by which other commands find theirs, and `extra`."""
-        return {
-            **self.shared,
-            OWN + "filter": merged(self.shared[SEEN]).to_vector(),
-            OWN + "counters": np.array([self.iteration, int(self._before["report"][Of.STEPS])]),
-            OWN + "mean_length": np.array([self._length]),
-            **self._extra(),
-        }
+        """Return what a checkpoint holds: the shared arrays, with a theta that no worker changes any more."""
+        theta = self.shared["theta"].copy()
+        return {**self.shared, "theta": theta, **self.kept(merged(self.shared[SEEN])), **self._transport.state()}
+
+    def _end_row(self) -> None:
+        """Count what has come since the row before, evaluate if that is due, and write the row."""
+        # 1. what has come
+        totals = self._totals()
+        since = {name: totals[name] - self._before[name] for name in totals}
+        self._before = totals
+        self._check(self.shared["theta"], self.iteration + 1)
+        self.iteration += 1
+        self.env_steps = int(totals["report"][Of.STEPS])
+        self.shared[ITERATION][0] = self.iteration + 1
+        # 2. an evaluation, by this rank
+        if self.evaluation_due:
+            self.evaluated = self._evaluate()
+        # 3. the row
+        report = since["report"]
+        episodes, lengths = int(report[Of.EPISODES]), float(report[Of.LENGTHS])
+        if episodes:
+            self.mean_length = lengths / episodes
+        sums, numbers = report[Of.COLUMNS :: 2].tolist(), report[Of.COLUMNS + 1 :: 2].tolist()
+        applied, refused, lost = since["counts"].tolist()
+        pairs = zip(self._columns, sums, numbers, strict=True)
+        record = self.end_row(
+            steps_per_update=self.settings.steps_per_update,
+            episodes=episodes,
+            returns=float(report[Of.RETURNS]),
+            lengths=lengths,
+            columns={name: total / number if number else float("nan") for name, total, number in pairs},
+            gradients=Gradients(applied, refused, lost, since["histogram"]),
+        )
+        self.log.write(record, rest_is_waiting=self._transport.others_go_on)
+
+    def _save(self) -> None:
+        state = self.state()
+        self._check(state["theta"], self.iteration)
+        self.log.save(state)
+
+    def _check(self, theta: np.ndarray, iteration: int) -> None:
+        """Raise AlgorithmFailed unless all of theta is finite, and of the shape that it had."""
+        if theta.shape != self._theta_shape or not np.all(np.isfinite(theta)):
+            raise infinite_theta(f"in update {iteration}")
+
+    def _evaluate(self) -> float:
+        """Return the mean return of new episodes; where the other ranks go on meanwhile, its seconds count."""
+        assert self._evaluator is not None
+        theta, frozen = self.shared["theta"].copy(), merged(self.shared[SEEN])
+        timeline = self.log.timeline
+        with (timeline.span if self._transport.others_go_on else timeline.outside)("evaluate"):
+            returns = self._evaluator.returns(theta, frozen, self.iteration, self.settings.eval_episodes)
+        return float(np.mean(returns))
 
     def _totals(self) -> Arrays:
-        """Return all that is counted, summed over the workers; they go on: read until two readings agree."""
+        """Return all that is counted, summed over the workers; they go on, so read until two readings agree."""
         before = self._counted()
         for _ in range(100):
             now = self._counted()
@@ -88,69 +120,4 @@ class Monitor:
     def _counted(self) -> Arrays:
         tally = Tally(self.shared)
         counts = np.array([tally.version, tally.refused.sum(), tally.lost(self.shared.get(COUNTED))])
-        report, histogram = self.shared[REPORT].sum(axis=0), tally.histogram.sum(axis=0)
-        return {"report": report, "counts": counts, "histogram": histogram}
-
-    def _record(self) -> None:
-        theta, totals = self.shared["theta"], self._totals()
-        since = {name: totals[name] - self._before[name] for name in totals}
-        if theta.shape != self._theta_shape or not np.all(np.isfinite(theta)):
-            raise infinite_theta(f"in update {self.iteration + 1}")  # of several servers it is this one's share
-        self._before, self.iteration = totals, self.iteration + 1
-        self.shared[ITERATION][0] = self.iteration + 1
-        steps = int(totals["report"][Of.STEPS])
-        row = self._row(since, steps) | self._evaluation(steps, int(since["report"][Of.STEPS]))
-        self.log.write(row, rest_is_waiting=self._ranks > 1)
-
-    def _save(self) -> None:
-        """Write a checkpoint, of which all of theta is tested: other servers may have a share of it."""
-        state = self.state()
-        if not np.all(np.isfinite(state["theta"])):
-            raise infinite_theta(f"in update {self.iteration}")
-        self.log.save(state)
-
-    def _evaluation(self, steps: int, of_row: int) -> dict[str, Any]:
-        """Return what a row says of its evaluation: its return if one was due, played by this rank; else nothing."""
-        every = self._settings.eval_every
-        if self._evaluator is None:
-            return {}
-        if steps // every == (steps - of_row) // every:
-            return {"eval_return": ""}
-        theta, frozen = self.state()["theta"].copy(), merged(self.shared[SEEN])
-        with self._evaluating("evaluate"):
-            returns = self._evaluator.returns(theta, frozen, self.iteration, self._settings.eval_episodes)
-        return {"eval_return": float(np.mean(returns))}
-
-    def _row(self, since: Arrays, steps: int) -> dict[str, Any]:
-        report = since["report"]
-        episodes, nothing = int(report[Of.EPISODES]), float("nan")
-        if episodes:
-            self._length = float(report[Of.LENGTHS]) / episodes
-        sums, numbers = report[Of.COLUMNS :: 2].tolist(), report[Of.COLUMNS + 1 :: 2].tolist()
-        means = [total / number if number else nothing for total, number in zip(sums, numbers, strict=True)]
-        return {
-            "iteration": self.iteration,
-            "env_steps": steps,
-            "episodes": episodes,
-            "mean_return": float(report[Of.RETURNS]) / episodes if episodes else nothing,
-            "mean_length": self._length if episodes else nothing,
-            "steps_per_update": self._settings.steps_per_update,
-            **dict(zip(GRADIENTS, [*since["counts"].tolist(), *staleness_of(since["histogram"])], strict=True)),
-            **dict(zip(self._columns, means, strict=True)),
-        }
-
-
-def restored(shared: Arrays, checkpoint: Arrays, exactly: bool) -> None:
-    """Put a checkpoint into fresh shared arrays, in place.
-
-    exactly: every worker's own counts; else the number of workers may be another, and worker 0 gets what all had, so
-    that nothing is lost, while the clocks begin together.
-    """
-    for name, array in shared.items():
-        saved = checkpoint[name]
-        if exactly or not name.startswith(OWN) or name in (ITERATION, TALLY + "increments"):
-            array[...] = saved
-        elif name == SEEN:
-            array[0] = merged(saved).to_vector()
-        elif name not in (TALLY + "clocks", OVER):
-            array[0] = saved.sum(axis=0)
+        return {"report": self.shared[REPORT].sum(axis=0), "counts": counts, "histogram": tally.histogram.sum(axis=0)}

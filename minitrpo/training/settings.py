@@ -14,7 +14,7 @@ from minitrpo.algorithms.options import flag, meant, option, settings_of, withou
 from minitrpo.contract import accepted
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.run_folder.folder import EVALUATION, FIRST, GRADIENTS, LAST
+from minitrpo.run_folder.metrics_log import EVALUATION, FIRST, GRADIENTS, LAST
 from minitrpo.supervision.watchdog import MAX_SLOTS, STUCK_AFTER
 
 SYNCHRONOUS = {"loop": "synchronous"}  # what only the loop with a barrier heeds
@@ -197,6 +197,10 @@ class JobOptions:
 
 
 OF_A_JOB = tuple(f.name for f in fields(JobOptions))
+# Checkpoints of 0.3.0 still fit: their fingerprints are without the settings that came later, if these have their
+# defaults, and with one that asynchronous algorithms had and that has gone
+LATER = {"core": "", "derivatives": "formulas"}
+REMOVED = {"servers": 1}
 TAKEN = {*(f.name for f in fields(Settings)), *FIRST, *EVALUATION, *GRADIENTS, *LAST, *OF_A_JOB, "help"}
 
 
@@ -229,7 +233,12 @@ class Choice:
     def fingerprint(self) -> Array:
         """Return a hash of all settings that decide the result, (32,) uint8: what a checkpoint remembers them by."""
         idle = () if self.common.eval_every else ("eval_every", "eval_episodes")
-        deciding = {name: value for name, value in sorted(self.flat().items()) if name not in (*MAY_CHANGE, *idle)}
+        settings = {**(REMOVED if self.asynchronous else {}), **self.flat()}
+        deciding = {
+            name: value
+            for name, value in sorted(settings.items())
+            if name not in (*MAY_CHANGE, *idle) and LATER.get(name) != value
+        }
         return np.frombuffer(hashlib.sha256(json.dumps(deciding).encode()).digest(), np.uint8)
 
     def without_effect(self, **facts: Any) -> dict[str, str]:
@@ -275,9 +284,9 @@ def chosen(values: dict[str, Any], algorithm: Any = None) -> Choice:
         raise BadInput(f"{common.algorithm} has no setting {flag(name)}{meant(name, known)}")
     choice = Choice(common, algorithm, settings_of(algorithm.Settings, own))
     if common.learner == "sharded":
-        if choice.asynchronous or not algorithm.can_share():
+        if choice.asynchronous or not algorithm.sharded_with:
             raise BadInput(f"--learner sharded: {common.algorithm} cannot share its update; use --learner root")
-        if common.requests not in algorithm.assists_with:
-            able = " or ".join(algorithm.assists_with)
+        if common.requests not in algorithm.sharded_with:
+            able = " or ".join(algorithm.sharded_with)
             raise BadInput(f"--learner sharded: {common.algorithm} can share its update with --requests {able} only")
     return choice

@@ -23,10 +23,11 @@ from minitrpo.training.context import (
     make_algorithm,
     make_collector,
     make_evaluator,
+    state_in,
     working_ranks,
 )
-from minitrpo.training.gather import Collector, Gathered, Request, digested, gather
-from minitrpo.training.learner import Learner, update_rng
+from minitrpo.training.gather import Collector, Gathered, Request, gather, prepare_fragments
+from minitrpo.training.root import Root, update_rng
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
 
@@ -39,18 +40,18 @@ class Rank:
     collector: Collector
     algorithm: Algorithm
     timeline: Timeline
-    shares: bool = False  # whether the ranks share the update
+    shares: bool = False  # whether all ranks learn together
     evaluator: Evaluator | None = None  # if the run is to be evaluated
 
     def collect(self, plan: Plan, request: Request, checkpoint: bool) -> Gathered:
         """Collect, wait for the others, gather: the part of an iteration that all ranks do alike."""
         with self.timeline.span("collect"):
-            own = digested(self.algorithm, plan, request, self.collector.collect(request))
+            own = prepare_fragments(self.algorithm, plan, request, self.collector.collect(request))
         with self.timeline.span("wait"):
             self.comm.barrier()
         with self.timeline.span("gather"):
             own = replace(own, unfinished=self.collector.unfinished() if checkpoint else {})
-            return gather(self.comm, own, self.algorithm if self.shares else None)
+            return gather(self.comm, own)
 
     def evaluate(self, request: Request) -> Array:
         """Return what the episodes of an evaluation returned, on the root; all ranks play them."""
@@ -58,14 +59,14 @@ class Rank:
         return self.evaluator.returns(request.theta, request.observation_filter, request.iteration, request.amount)
 
 
-def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> None:
+def root_loop(rank: Rank, root: Root, log: RunLog, notes: list[str]) -> None:
     """Plan, broadcast, collect, gather, learn, log, until the steps are used up; then end the other ranks."""
     timeline, checkpoint = rank.timeline, False
-    log.begin(learner.state, notes)
-    while not (learner.finished or (checkpoint and asked_to_stop())):
+    log.begin(root.state, notes)
+    while not (root.finished or (checkpoint and asked_to_stop())):
         # 1. what to collect next, and with which policy and filter: theta, frozen until all ranks have played
-        plan, request = learner.plan()
-        checkpoint = log.due(request.iteration, learner.is_last(request))
+        plan, request = root.plan()
+        checkpoint = log.due(request.iteration, root.is_last(request))
         rank.collector.refill()
         with timeline.span("broadcast"):
             rank.comm.broadcast((plan, request, checkpoint))
@@ -73,21 +74,22 @@ def root_loop(rank: Rank, learner: Learner, log: RunLog, notes: list[str]) -> No
         gathered = rank.collect(plan, request, checkpoint)
         # 3. advantages, a step of the policy, the critic, the adaptive rule: whatever the algorithm does
         with timeline.span("update"):
-            learner.learn(gathered)
+            root.learn(gathered)
         # 4. an evaluation if one is due, a row of the log, a checkpoint
-        if (evaluation := learner.evaluation()) is not None:
+        evaluation = root.evaluation()
+        if evaluation is not None:
             with timeline.outside("evaluate"):
                 rank.comm.broadcast((None, evaluation, False))
-                learner.evaluated = float(np.mean(rank.evaluate(evaluation)))
-        if learner.row_due:
-            log.write(learner.row())
-        if checkpoint or learner.finished:
-            log.save(learner.state() | gathered.unfinished)
+                root.evaluated = float(np.mean(rank.evaluate(evaluation)))
+        if root.row_due:
+            log.write(root.row())
+        if checkpoint or root.finished:
+            log.save(root.state() | gathered.unfinished)
     rank.comm.broadcast(None)
 
 
 def worker_loop(rank: Rank, seed: int) -> None:
-    """Collect what the root asks for, and share its update if the ranks do, until it says that the run is over."""
+    """Collect what the root asks for, and learn with it if all ranks do, until it says that the run is over."""
     while True:
         with rank.timeline.span("idle"):
             message = rank.comm.broadcast(None)
@@ -98,11 +100,10 @@ def worker_loop(rank: Rank, seed: int) -> None:
             with rank.timeline.span("evaluate"):
                 rank.evaluate(request)
             continue
-        gathered = rank.collect(plan, request, checkpoint)
+        rank.collect(plan, request, checkpoint)
         if rank.shares:
-            plan = replace(plan, arrays=plan.arrays | gathered.batch)
-            with rank.timeline.span("update"), status.at("assist"):
-                rank.algorithm.assist(plan, update_rng(seed, request.iteration))
+            with rank.timeline.span("update"), status.at("learn"):
+                rank.algorithm.learn({}, update_rng(seed, request.iteration))
 
 
 # --- before the loop and after it
@@ -136,15 +137,17 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
         rank.collector.restore(context.checkpoint, counted(context.checkpoint)[0] + 1)
     begun_again = sum(working.gather(len(rank.collector.rollouts.anew)))
     if comm.rank > 0:
+        if rank.shares and context.checkpoint:
+            rank.algorithm.restore(state_in(context.checkpoint))
         worker_loop(rank, context.settings.seed)
         return
     log = RunLog(context, timeline, show, comm.size, algorithm_notes)
     notes = first_notes(context, comm.size, working.size)
     notes += [RESTLESS.format(context.spec.id)] if begun_again else []
     try:
-        root_loop(rank, Learner(context, rank.algorithm), log, notes)
+        root_loop(rank, Root(context, rank.algorithm), log, notes)
     finally:
-        log.close()
+        log.display.close()
 
 
 def make_rank(context: RunContext, comm: Comm, timeline: Timeline) -> tuple[Rank, list[str]]:
@@ -152,10 +155,10 @@ def make_rank(context: RunContext, comm: Comm, timeline: Timeline) -> tuple[Rank
 
     An iteration in one process, without clocks, log and checkpoint, is
 
-        learner = Learner(context, rank.algorithm)
-        plan, request = learner.plan()
+        root = Root(context, rank.algorithm)
+        plan, request = root.plan()
         rank.collector.refill()
-        learner.learn(rank.collect(plan, request, checkpoint=False))
+        root.learn(rank.collect(plan, request, checkpoint=False))
 
     Args:
         context: where the run begins.

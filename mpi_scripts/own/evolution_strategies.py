@@ -1,7 +1,7 @@
 """Evolution strategies (Salimans et al. 2017): every episode has a theta of its own, and what travels is its return.
 
 1. episode n plays theta + sigma eps_n, eps_n from its key, mirrored in every other .... Perturbed.initial_state
-2. its number and its return go to the root: 16 bytes .................................. ES.digest
+2. its number and its return go to the root: 16 bytes .................................. ES.prepare
 3. theta <- theta + step / (N sigma) sum_n rank_n eps_n, each eps_n drawn once more .... ES.learn
 """
 
@@ -61,7 +61,7 @@ class ES(Algorithm):
     def plan(self):
         return Plan(self.theta, episodes=self.settings.population)
 
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         return {"numbers": fragment.numbers, "returns": fragment.returns}
 
     def learn(self, batch, rng):

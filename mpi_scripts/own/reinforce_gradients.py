@@ -1,4 +1,4 @@
-"""REINFORCE that sends gradients instead of samples: only digest() and learn() differ from course/reinforce.py.
+"""REINFORCE that sends gradients instead of samples: only prepare() and learn() differ from course/reinforce.py.
 
 mpiexec -n 2 python mpi_scripts/train.py --algorithm mpi_scripts.own.reinforce_gradients:Reinforce --env CartPole-v1
 """
@@ -32,7 +32,7 @@ class Reinforce(Algorithm):
     def plan(self):  # on the root: what to play next
         return Plan(self.theta)
 
-    def digest(self, plan, fragment):  # on the rank that played it: two sums of gradients in one row; see learn()
+    def prepare(self, plan, fragment):  # on the rank that played it: two sums of gradients in one row; see learn()
         returns = discounted_sums(fragment.rewards, self.settings.discount, fragment.last)
         weights, steps = (returns, np.ones(fragment.steps)), fragment.steps
         u, v = (policy_gradient(self.policy, plan.theta, fragment.observations, fragment.actions, w) for w in weights)

@@ -1,6 +1,6 @@
 """Soft actor-critic (Haarnoja et al. 2018) on the package's replay buffer: two critics, a policy, a temperature.
 
-1. act a = tanh(mu(s) + std(s) noise), keep (s, a, r, s') in the replay buffer ... TanhGaussian, ReplayLearner.digest
+1. act a = tanh(mu(s) + std(s) noise), keep (s, a, r, s') in the replay buffer ... TanhGaussian, ReplayLearner.prepare
 2. y = r + gamma (min_i Q_i(s', a'; theta-) - alpha log pi(a'|s')), a' drawn now . SAC.gradients
 3. both critics down 1/2 (Q_i(s, a) - y)^2 ....................................... SAC.gradients
 4. the policy down alpha log pi(a|s) - min_i Q_i(s, a), through a ................ SAC.policy_slopes

@@ -56,7 +56,7 @@ from minitrpo.experience.randomness import reset_seed
 from minitrpo.parallel.comm import Comm, Counter
 from minitrpo.parallel.episode_pool import Episode, concurrency, requests_for, slots_of
 from minitrpo.policies import Array
-from minitrpo.training.gather import digested, in_episode_order
+from minitrpo.training.gather import prepare_fragments, in_episode_order
 from minitrpo.run_folder.folder import sha256
 
 plt.rcParams["legend.fontsize"] = 9
@@ -399,8 +399,8 @@ def thetas(slots, sort, critic):
         episodes = worker.collector.collect(request)
         if not sort:
             episodes = [replace(episode, numbers=np.array([i])) for i, episode in enumerate(episodes)]
-        digest = digested(worker.algorithm, plan, request, episodes)
-        learner.learn(in_episode_order([digest]))
+        rows = prepare_fragments(worker.algorithm, plan, request, episodes)
+        learner.learn(in_episode_order([rows]))
         history.append(learner.algorithm.theta)
     return np.array(history)
 

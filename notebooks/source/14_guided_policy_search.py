@@ -44,7 +44,7 @@ from numpy.random import default_rng
 
 from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate
 from minitrpo.algorithms.guided_policy_search.local_models import conditioned, fit_dynamics, linearise, scatter
-from minitrpo.algorithms.guided_policy_search.local_policies import Samples, along, cost_of
+from minitrpo.algorithms.guided_policy_search.guided_policy_search import Samples, along, cost_of
 from minitrpo.algorithms.guided_policy_search.lqr import (
     Controller,
     Cost,
@@ -57,12 +57,12 @@ from minitrpo.algorithms.guided_policy_search.lqr import (
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREY, ORANGE, RED, budget, compare, one_process
 from minitrpo.course.classroom import recorded, reveal
-from minitrpo.course import linear_quadratic as puck
+from minitrpo.experience import linear_quadratic as puck
 from minitrpo.experience.randomness import first_state_seed
 from minitrpo.policies import Array
 from minitrpo.course.statistics import mean_interval
 
-PUCK = "minitrpo.course.linear_quadratic:LinearQuadratic-v0"
+PUCK = "minitrpo.experience.linear_quadratic:LinearQuadratic-v0"
 
 # %% [markdown]
 # ## Planning by hand

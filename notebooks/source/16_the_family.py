@@ -23,7 +23,7 @@
 # | in this notebook | in the package | source |
 # |---|---|---|
 # | `rank_chance`, `corrected` | `minitrpo/course/seeds.py` | Mann & Whitney 1947; Holm 1979 |
-# | the map | `minitrpo/course/members.py` | Berkeley lecture slides: "Online or batch-mode? Synchronous or asynchronous?" |
+# | the map | `minitrpo/algorithms/registry.py` | Berkeley lecture slides: "Online or batch-mode? Synchronous or asynchronous?" |
 # | all runs | `experiments/family.py` | `docs/family.md` |
 #
 # *45 minutes in class with the two exercises; the notebook itself runs in seconds. You need: lectures 10 to 14, as far as
@@ -41,7 +41,7 @@ from scipy.stats import rankdata
 
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, compare, recorded, reveal
-from minitrpo.course.members import DESIGNS
+from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words
 from minitrpo.policies import Array
 from minitrpo.course.statistics import mean_interval
@@ -70,7 +70,7 @@ def show_table():
     """Answer the prediction; show where every member stands."""
     weights = 4 * 64 + 64 + 64 * 64 + 64 + 64 * 2 + 2
     compare("steps whose samples weigh as much as a gradient", guess_steps, weights / 7)
-    rows = [(f"<code>{name}</code>", d.when, d.sync, d.travels, d.learns, d.data) for name, d in DESIGNS.items()]
+    rows = [(f"<code>{name}</code>", d.when, d.sync, d.travels, d.learns, d.data) for name, d in ALGORITHMS.items()]
     head = "".join(f"<th>{column}</th>" for column in COLUMNS)
     body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
     display(HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"))
@@ -100,7 +100,7 @@ KINDS = {  # in a member's data -> how it is drawn; the first that fits
     "off-policy": (RED, "^", "off-policy, fresh"),
     "on-policy": (BLUE, "o", "on-policy"),
 }
-kind_of = {name: next(kind for kind in KINDS if kind in design.data) for name, design in DESIGNS.items()}
+kind_of = {name: next(kind for kind in KINDS if kind in design.data) for name, design in ALGORITHMS.items()}
 WHEN, SYNC = ("batch", "every n steps", "every step"), ("barrier", "asynchronous")
 
 
@@ -109,10 +109,10 @@ def draw_map():
     _, axis = plt.subplots(figsize=(9, 6.2), layout="constrained")
     for i, when in enumerate(WHEN):
         for j, sync in enumerate(SYNC):
-            here = [name for name, d in DESIGNS.items() if (d.when, d.sync) == (when, sync)]
+            here = [name for name, d in ALGORITHMS.items() if (d.when, d.sync) == (when, sync)]
             for place, name in enumerate(sorted(here, key=lambda name: list(KINDS).index(kind_of[name]))):
                 color, marker, _ = KINDS[kind_of[name]]
-                face = color if "samples" in DESIGNS[name].travels else "white"
+                face = color if "samples" in ALGORITHMS[name].travels else "white"
                 y = j - 0.4 + 0.13 * place
                 axis.plot(i - 0.42, y, marker, color=color, markerfacecolor=face, markersize=10, markeredgewidth=2)
                 axis.text(i - 0.34, y, name, fontsize=13, va="center")

@@ -26,9 +26,8 @@ REAL = {  # on 3 ranks; some are gone on with by 2
     "gorila": GORILA + "--transport window ",
     "gorila, server": GORILA + "--transport server ",
     "gorila, a learner": GORILA + "--learners 1 --transport window ",
-    "gorila, two servers": GORILA + "--servers 2 ",
     "naf": NAF,
-    "naf, a server, a learner": NAF + "--transport server --servers 1 --learners 1 ",
+    "naf, a server, a learner": NAF + "--transport server --learners 1 ",
     "impala": "--algorithm impala:Impala --env CartPole-v1 --hidden 8 --steps-per-update 800 --total-steps 4000 "
               "--transport server ",
     "a memory": "--algorithm worker_memory:Remembers --env Pendulum-v1 --hidden 4 --steps-per-update 100 "

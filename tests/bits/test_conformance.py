@@ -16,7 +16,8 @@ from runs import lasting, run
 from minitrpo.algorithms.algorithm import Context, Plan
 from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.course.trace import read_chrome_trace
-from minitrpo.run_folder.folder import EVALUATION, RunFolder
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.metrics_log import EVALUATION
 
 CART, PENDULUM, HALF = "--env CartPole-v1 --hidden 8 ", "--env Pendulum-v1 --hidden 8 ", "--checkpoint-every 3 "
 EPISODES = "--preset episodes --steps-per-update 200 --total-steps 1200 " + HALF
@@ -43,9 +44,16 @@ JOBS = {  # a job, what is said beside it on 2 ranks, and what on 3 ranks that g
               + HALF, SHARDED, ROOT),
     "adapt noise": (CART + "--preset episodes --steps-per-update 400 --total-steps 8000 --adapt noise "
                     "--checkpoint-every 2", ROOT, SHARDED),
-    "nobody reads a row that it was not given": ("--algorithm fits:Holes --env Reacher-v5 --hidden 8 --preset episodes "
-                                                 "--adapt noise --steps-per-update 4000 --total-steps 8000 "
-                                                 "--checkpoint-every 1", SHARDED, SHARDED),
+    "together": ("--algorithm together:Trust --env Reacher-v5 --hidden 8 --preset episodes --adapt noise "
+                 "--steps-per-update 4000 --total-steps 8000 --checkpoint-every 1", SHARDED, SHARDED),
+    "together, adapt": (CART + EPISODES + "--algorithm together:Trust --adapt both --adapt-window 2", SHARDED, SHARDED),
+    "together, ppo": ("--algorithm together:PPO " + PPO.partition("batch-ppo ")[2] + CART, SHARDED, SHARDED),
+    "together, samples": ("--algorithm together:Gradient " + POOLED.partition("gradient ")[2] + CART
+                          + "--critic linear --travels samples", SHARDED, SHARDED),
+    "together, gradients": ("--algorithm together:Gradient " + POOLED.partition("gradient ")[2] + CART
+                            + "--critic mlp --travels gradients", SHARDED, SHARDED),
+    "together, guided": ("--algorithm together:Guided --first-states 3 --samples 2 --cost-network 2 "
+                         "--total-steps 1200 --checkpoint-every 2 " + PUCK, SHARDED, SHARDED),
     "as typed": (PENDULUM + "--steps-per-update 320 --total-steps 1920 " + HALF, "", ""),
     "cartpole": (CART + EPISODES, SHARDED, ""),
     "first states": (PENDULUM + "--preset episodes --critic linear --first-states 2 --renew-first-states 2 --filter "
@@ -100,7 +108,7 @@ JOBS = {  # a job, what is said beside it on 2 ranks, and what on 3 ranks that g
     "tells, steps": ("--algorithm shared_objects:Tells --plan-steps 150 " + OWN_STEPS + SEGMENTS + CART, "", ""),
     "tells, episodes": ("--algorithm shared_objects:Tells --plan-episodes 4 " + OWN_STEPS + CART, "", ""),
 }  # fmt: skip
-EIGHT = ("trpo", "nobody reads a row that it was not given", "adapt both", "segments", "mlp critic", "dqn", "a3c")
+EIGHT = ("trpo", "together", "adapt both", "segments", "mlp critic", "dqn", "a3c")
 TREE = CART + "--preset episodes --critic-epochs 1 --steps-per-update 42000 --total-steps 42000"  # of many sums
 LIGHT = "--algorithm a2c --steps-per-update 80 --total-steps 400 " + CART
 TRACED = "--env Reacher-v5 --hidden 8 --preset episodes --steps-per-update 500 --total-steps 1000 --learner sharded "
@@ -251,9 +259,16 @@ def test_a_filter_that_is_none_stays_as_it_is(runs):
 def test_every_field_of_plan_and_context_is_the_same_on_all_ranks(name, scale, runs):
     for where in ("alone", "two", "three"):
         columns = RunFolder(runs / name / where).columns()
-        assert (columns["distinct"] == 1).all(), "some fragments were digested with another plan or context"
+        assert (columns["distinct"] == 1).all(), "some fragments were prepared with another plan or context"
         assert (columns["fields"] == len(dataclasses.fields(Plan)) + len(dataclasses.fields(Context)) - 4).all()
         assert (columns["scale"] == scale).all(), "CartPole pays 1 a step"
+
+
+@pytest.mark.parametrize("name", [name for name in JOBS if name.startswith("together")])
+@pytest.mark.mpi
+def test_all_ranks_that_learn_together_have_the_same_state_after_every_update(name, runs):
+    for where in ("two", "three"):
+        assert (RunFolder(runs / name / where).columns()["states"] == 1).all()
 
 
 @pytest.mark.mpi

@@ -14,7 +14,7 @@ from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Fragments, concatenate
 from minitrpo.parallel.comm import Comm
-from minitrpo.training.gather import PER_FRAGMENT, Request, digested, gather, in_episode_order
+from minitrpo.training.gather import PER_FRAGMENT, Request, gather, in_episode_order, prepare_fragments
 
 FILTER = ObservationFilter.identity(3, clip=1.5).merged(np.random.default_rng(0).standard_normal((30, 3)))
 REQUEST = Request(iteration=2, amount=9, theta=np.zeros(4), observation_filter=FILTER)
@@ -81,7 +81,7 @@ def test_sorted_puts_any_permutation_back_whoever_had_them_and_fragments_takes_a
 class Toy:
     """Sends something for each step and something for each fragment."""
 
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         return {
             "observations": fragment.observations,
             "scaled": plan.arrays["scale"] * fragment.rewards,
@@ -90,8 +90,8 @@ class Toy:
         }
 
 
-def digest_of(parts):
-    return digested(Toy(), PLAN, REQUEST, list(parts))
+def sent_by(parts):
+    return prepare_fragments(Toy(), PLAN, REQUEST, list(parts))
 
 
 @given(some_fragments(), st.data())
@@ -99,7 +99,7 @@ def test_rows_come_in_episode_order_whichever_rank_sent_which_fragment(parts, da
     """Up to four ranks, some perhaps without work or with steps as many as fragments; observations are filtered."""
     ranks = data.draw(st.lists(st.integers(0, 3), min_size=len(parts), max_size=len(parts)))
     dealt = [[f for f, rank in zip(parts, ranks, strict=True) if rank == r] for r in range(4)]
-    together, episodes = in_episode_order([digest_of(own) for own in dealt]), in_turn(parts)
+    together, episodes = in_episode_order([sent_by(own) for own in dealt]), in_turn(parts)
     expected = {
         "observations": FILTER(episodes.observations),
         "scaled": 2.0 * episodes.rewards,
@@ -116,7 +116,7 @@ def test_rows_come_in_episode_order_whichever_rank_sent_which_fragment(parts, da
     raw = [f.observations for f in fragments.apart(episodes)]  # what the filter learns from is not filtered
     np.testing.assert_allclose(together.fragments["mean"], [o.mean(0) for o in raw], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(together.fragments["squares"], [len(o) * o.var(0) for o in raw], rtol=1e-9, atol=1e-12)
-    gathered = gather(Comm(), replace(digest_of(parts), unfinished={"unfinished_x": np.ones(1)}), None)
+    gathered = gather(Comm(), replace(sent_by(parts), unfinished={"unfinished_x": np.ones(1)}))
     assert gathered.unfinished == {"unfinished_x": 1}
     assert bits(gathered.batch) == bits(together.batch)
     assert bits(gathered.fragments) == bits(together.fragments)
@@ -124,10 +124,10 @@ def test_rows_come_in_episode_order_whichever_rank_sent_which_fragment(parts, da
 
 @pytest.mark.parametrize("array", [3.0, np.array([None, 1.0, 2.0]), np.array(["up", "down", "up"])])
 def test_what_cannot_travel_is_named(array):
-    for returned, named in (({"good": np.zeros(3), "bad": array}, "'bad'"), ([], "digest")):
-        algorithm = SimpleNamespace(digest=lambda plan, episodes, returned=returned: returned)
+    for returned, named in (({"good": np.zeros(3), "bad": array}, "'bad'"), ([], "prepare")):
+        algorithm = SimpleNamespace(prepare=lambda plan, episodes, returned=returned: returned)
         with pytest.raises(AlgorithmFailed, match=named):
-            digested(algorithm, PLAN, REQUEST, [fragment(1, 0, 3)])
+            prepare_fragments(algorithm, PLAN, REQUEST, [fragment(1, 0, 3)])
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,6 @@ def test_a_wrong_number_of_rows_or_what_differs_from_rank_to_rank_is_an_error_th
     """Of two ranks, with 6 steps in 2 fragments and 2 in 1."""
     dealt = ([fragment(4, 0, 4), fragment(5, 0, 2)], [fragment(6, 0, 2)])
     more = [{"odd": array} if array is not None else {} for array in odd]
-    sent = [digest_of(parts) for parts in dealt]
+    sent = [sent_by(parts) for parts in dealt]
     with pytest.raises(AlgorithmFailed, match="'odd'"):
         in_episode_order([replace(s, batch=s.batch | array) for s, array in zip(sent, more, strict=True)])

@@ -29,7 +29,7 @@ def test_one_bundle_that_pulls_at_every_step_is_plain_q_learning_with_a_replay_b
     np.testing.assert_array_equal(shared["theta"], plain.theta.astype(np.float32))
     for step in range(100):
         fragment = random_fragments(rng, (1,))
-        plain.learn(plain.digest(plain.plan(), fragment), generator(0, step, 0, Purpose.UPDATE))
+        plain.learn(plain.prepare(plain.plan(), fragment), generator(0, step, 0, Purpose.UPDATE))
         gradient, _ = bundle.gradient(shared, fragment, Moment(applied, step), generator(0, step, 0, Purpose.UPDATE))
         if gradient:
             assert bundle.apply(shared, gradient, Moment(applied, step + 1)) is True

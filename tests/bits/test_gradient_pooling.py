@@ -96,7 +96,7 @@ def test_an_update_is_the_textbooks_and_the_critic_is_fitted_after_it_has_predic
         samples = advantages_of(algorithm.critic, before, samples_of(episodes), 0.99, gae_lambda)
         weights = samples["advantages"] - samples["advantages"].mean()
         g = policy_gradient(policy, theta, episodes.observations, episodes.actions, weights)
-        parts = [algorithm.digest(algorithm.plan(), fragment) for fragment in apart(episodes)]
+        parts = [algorithm.prepare(algorithm.plan(), fragment) for fragment in apart(episodes)]
         batch = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         row = algorithm.learn(batch, np.random.default_rng(k))
         np.testing.assert_allclose(algorithm.theta, theta + 0.5 * g, atol=1e-10)

@@ -48,8 +48,8 @@ def test_q_of_a_chain_becomes_the_one_that_solves_bellmans_equation(slots):
     settings = DQN.Settings(discount=GAMMA, step_size=0.02, warm_up=1, replay_ratio=30.0, target_every=50, batch=32)
     dqn = DQN(settings, Context(DQN.make_policy(settings, CategoricalPolicy(5, 2, ())), 0, 10, slots=slots))
     for iteration in range(10):
-        digests = [dqn.digest(dqn.plan(), part) for part in chain_transitions()]
-        batch = {name: np.concatenate([d[name] for d in digests]) for name in digests[0]}
+        parts = [dqn.prepare(dqn.plan(), part) for part in chain_transitions()]
+        batch = {name: np.concatenate([d[name] for d in parts]) for name in parts[0]}
         dqn.learn(batch, generator(0, iteration, 0, Purpose.UPDATE))
     assert len(dqn.buffer.sizes) == max(1, slots)
     np.testing.assert_allclose(dqn.policy.distribution(dqn.theta, np.eye(5)), chain_q(), atol=0.01)

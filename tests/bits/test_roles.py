@@ -1,4 +1,4 @@
-"""Actors, learners, replay and parameters on ranks of their own: what is drawn, what is shared out, what arrives."""
+"""Actors with their replay, and learners on workers of their own: what a learner draws, and what it makes of it."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,7 @@ from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.asynchronous_algorithm import Moment
 from minitrpo.algorithms.off_policy.gorila import GorilaDQN
 from minitrpo.algorithms.off_policy.naf import AsynchronousNAF
-from minitrpo.optimisers import initial_state
 from minitrpo.parallel.comm import flat
-from minitrpo.parallel.mailbox import share_of
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 
 KINDS = {  # the class, the default policy, how many actions there are (0: continuous)
@@ -43,16 +41,18 @@ def test_a_learner_learns_from_the_rows_of_all_actors_evenly(kind):
         seen.extend(r for a in answers.values() for r in a["rewards"].tolist())
         return answers
 
-    assert learner.lesson(shared, ask, Moment(0, 9), rng)[0] == {}, "the warm-up is not over"
+    assert learner.learner_gradient(shared, ask, Moment(0, 9), rng)[0] == {}, "the warm-up is not over"
     assert asked == []
-    assert learner.lesson(shared, ask, Moment(0, 500), rng)[0] == {}, "first it asks how many there are"
-    gradients = [learner.lesson(shared, ask, Moment(0, 500), rng)[0]["gradient"] for _ in range(160)]
+    assert learner.learner_gradient(shared, ask, Moment(0, 500), rng)[0] == {}, "first it asks how many there are"
+    gradients = [learner.learner_gradient(shared, ask, Moment(0, 500), rng)[0]["gradient"] for _ in range(160)]
     assert len(asked) == 11  # sixteen minibatches at a time
     assert all(sum(each.values()) == 16 * 16 for each in asked[1:])
     share = np.bincount(np.array(seen, int), minlength=3) / len(seen)
     np.testing.assert_allclose(share, np.array([20, 40, 60]) / 120, atol=0.05)
     assert all(np.isfinite(g).all() and g[-1] == 0 for g in gradients)
-    assert learner.lesson(shared, ask, Moment(490, 500), rng)[0] == {}, "no more gradients than the steps are worth"
+    assert learner.learner_gradient(shared, ask, Moment(490, 500), rng)[0] == {}, (
+        "no more gradients than the steps are worth"
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -67,28 +67,9 @@ def test_a_learners_gradient_is_the_bundles_of_the_same_rows(kind):
     def ask(questions):
         return {0: actor.answer(questions[0])}
 
-    learner.lesson(shared, ask, Moment(0, 500), rng)
-    gradient, told = learner.lesson(shared, ask, Moment(0, 500), np.random.default_rng(5))  # the rows in another order
+    learner.learner_gradient(shared, ask, Moment(0, 500), rng)
+    gradient, told = learner.learner_gradient(
+        shared, ask, Moment(0, 500), np.random.default_rng(5)
+    )  # the rows in another order
     np.testing.assert_allclose(gradient["gradient"], expected["gradient"], rtol=2e-4, atol=1e-6)
     assert told["td_loss"] == pytest.approx(said["td_loss"], rel=1e-4)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_servers_with_a_share_each_take_the_step_of_one_with_all(kind):
-    servers = 3
-    algorithm, policy, _ = KINDS[kind]
-    own, rng = algorithm.Settings(target_every=2, exploration_steps=50), np.random.default_rng(2)
-    policy = algorithm.make_policy(own, policy)
-    one = algorithm(own, Context(policy, 0, 1))
-    several = [algorithm(own, Context(policy, 0, 1, holds_last=k == servers - 1)) for k in range(servers)]
-    whole = flat(one.state())
-    size = len(whole["theta"])
-    parts = [share_of(flat(one.state()), size, k, servers) for k in range(servers)]
-    for step in range(5):
-        push = {"gradient": rng.normal(size=size).astype(np.float32), "loss": np.array([1.0])}
-        one.apply(whole, push, Moment(step, 10 * step))
-        for k, server in enumerate(several):
-            server.apply(parts[k], share_of(push, size, k, servers), Moment(step, 10 * step))
-    for name in ("theta", "target", *(f"optimiser.{part}" for part in initial_state("adam", 1) if part != "updates")):
-        np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), whole[name], err_msg=name)
-    assert all(part["updates"] == whole["updates"] for part in parts)

@@ -15,10 +15,10 @@ from minitrpo.course.scaling.model import COLUMNS, DESIGNS, TODAY, Design, Machi
 from minitrpo.course.scaling.predict import MEMORY, Job, breaks, predicted
 
 NONE = Line(0.0, 0.0)
-LINES = {"tick": Line(1e-4, 3e-5), "digest": Line(0.0, 1e-6), "order": Line(0.0, 1e-7), "rest": Line(1e-4, 0.0),
+LINES = {"tick": Line(1e-4, 3e-5), "prepare": Line(0.0, 1e-6), "order": Line(0.0, 1e-7), "rest": Line(1e-4, 0.0),
          "advantages": Line(0.0, 3e-7), "policy": Line(1.1e-3, 4.6e-6), "critic": Line(0.0, 7e-6)}  # fmt: skip
 COSTS = {"trials": 1.0, "shared_slowdown": 1.0}
-SIZES = {"parameters": 5000, "step_bytes": 120.0, "root_bytes": 20.0, "noise_scale": 5e4, "lengths": np.full(100, 50)}
+SIZES = {"parameters": 5000, "step_bytes": 120.0, "noise_scale": 5e4, "lengths": np.full(100, 50)}
 TASK = Task(environment="Toy-v0", **LINES, **COSTS, **SIZES)
 TOY = Inputs({"Toy-v0": TASK}, Messages(Network(0.0, 0.0), 0.0, 0.0, 0.0, 1.0, 1e-3, 1e-2), {"cores": 2})
 IDEAL, CABLE = Machine(Network(0.0, 0.0)), Machine(Network(2e-6, 1e-9))
@@ -37,12 +37,12 @@ def test_nothing_is_faster_than_the_ideal_and_a_slower_network_never_helps(ranks
     quick, slow = (iteration(TOY, TASK, Machine(Network(t, 1e-10)), design, ranks, 20_000) for t in (0, latency))
     assert all(seconds >= -1e-12 for seconds in vars(quick).values())
     assert quick.seconds >= iteration(TOY, TASK, IDEAL, Design(), 1, 20_000).ideal / ranks * 0.999
-    assert all(getattr(slow, p) >= getattr(quick, p) - 1e-12 for p in ("broadcast", "gather", "spread", "sums"))
+    assert all(getattr(slow, p) >= getattr(quick, p) - 1e-12 for p in ("broadcast", "gather", "samples", "sums"))
 
 
 def test_ranks_that_wait_for_the_root_follow_amdahl_and_more_ranks_than_episodes_wait():
     """Free messages, episodes of one length that divide evenly, lockstep of one width: only the root is serial."""
-    task = replace(TASK, tick=Line(0.0, 1e-4), digest=NONE)
+    task = replace(TASK, tick=Line(0.0, 1e-4), prepare=NONE)
     one, several = (iteration(TOY, task, IDEAL, Design(), ranks, 100 * 50 * 16) for ranks in (1, 50))
     assert several.seconds == pytest.approx(one.seconds - one.ideal + one.ideal / 50, rel=1e-6)
     few = [iteration(TOY, TASK, IDEAL, Design(), ranks, 1_000) for ranks in (20, 2000)]
@@ -70,7 +70,7 @@ def test_failures_cost_something_and_dollars_follow_from_seconds():
 def test_what_breaks_first_by_hand():
     task = replace(TASK, order=NONE, rest=Line(0.0, 1e-7))
     found = breaks(Job(TOY, task, Machine(Network(1e-5, 0.0))), TODAY)
-    assert found["memory of rank 0"] == pytest.approx(MEMORY / (3 * 20 * 1000))
+    assert found["memory of rank 0"] == pytest.approx(MEMORY / (3 * 120 * 1000))
     assert list(found.values()) == sorted(found.values())
     assert breaks(Job(TOY, TASK, IDEAL), TODAY)["the pool's one counter"] == math.inf
 

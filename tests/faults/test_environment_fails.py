@@ -265,7 +265,7 @@ ALGORITHMS = {  # of hostile_algorithms: exit code, what is named
     "Rounds": (1, "theta is float32"),
     "Loses": (1, "theta is float64 of shape"),
     "Overflows": (1, "theta is not finite"),
-    "Uneven": (1, "digest() returned 'z' with rows of shapes [(1,), (2,)]"),
+    "Uneven": (1, "prepare() returned 'z' with rows of shapes [(1,), (2,)]"),
     "Exits": (1, "SystemExit"),
     "Raises": (1, "ZeroDivisionError: no steps"),
 }

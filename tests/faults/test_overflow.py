@@ -40,11 +40,11 @@ def test_a_run_ends_with_how_large_the_numbers_were(algorithm, tmp_path):
 
 
 @pytest.mark.mpi
-def test_no_share_of_theta_that_is_not_finite_gets_into_a_checkpoint(tmp_path):
-    """Of several servers each has a part of theta, and rank 0 writes the checkpoint."""
-    words = ("--algorithm", "hostile_algorithms:OverflowsOnTheLastServer", "--env", "CartPole-v1", *JOB)
-    more = ("--transport", "server", "--servers", 2, "--checkpoint-every", 1, "--oversubscribe")
-    done = run("train.py", *words, *more, ranks=4, cwd=tmp_path)
+@pytest.mark.parametrize(("transport", "ranks"), [("server", 3), ("window", 2), ("events", 1)])
+def test_no_theta_of_which_one_number_is_not_finite_gets_into_a_checkpoint(transport, ranks, tmp_path):
+    words = ("--algorithm", "hostile_algorithms:OverflowsAtTheEnd", "--env", "CartPole-v1", *JOB)
+    more = ("--transport", transport, "--checkpoint-every", 1, "--oversubscribe")
+    done = run("train.py", *words, *more, ranks=ranks, cwd=tmp_path)
     assert done.code == 1, done.out + done.err
     assert done.err.count("theta is not finite") == 1, done.err
     kept = RunFolder(tmp_path / "run").load_checkpoint()

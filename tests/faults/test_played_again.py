@@ -11,9 +11,9 @@ from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from runs import MAINS, fails, forked
 
 from minitrpo.commands import evaluate
+from minitrpo.contract import OWN
 from minitrpo.experience.randomness import reset_seed
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.training.learner import OWN
 
 MAINS["evaluate"] = evaluate.main
 END = ("--hidden", 4, "--total-steps", 100_000, "--progress", "none")

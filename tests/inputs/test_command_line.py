@@ -70,7 +70,7 @@ LIMITS = [
     ("renew_first_states first_states eval_every anneal_steps cost_network max_staleness max_lead", "-1", "0"),
     ("samples", "1", "2"),
     ("seed", f"-1 {2**63} x nan inf 1e400 0.5 0x10 1,000 ² True 1e-3 10**3 {'9' * 5000}", f"0 {2**63 - 1} 5e3 5_0"),
-    ("envs_per_rank num_envs workers servers", "0 1025", "1 1024"),
+    ("envs_per_rank num_envs workers", "0 1025", "1 1024"),
     ("learners", "-1 1025", "0 1024"),
     ("envs_per_worker", "0 65", "1 64"),
     ("initial_log_std", "-21 6", "-20 5"),

@@ -59,7 +59,7 @@ class Good(Algorithm):
     def plan(self):
         return Plan(self.theta)
 
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         return {"rewards": fragment.rewards}
 
     def learn(self, batch, rng):
@@ -99,12 +99,12 @@ def no_pictures(monkeypatch):
 
 def test_the_least_that_an_algorithm_can_be(tmp_path):
     good = (Good, but(columns=(), learn=lambda self, batch, rng: {}), but(chart=("rows",)), type("Child", (Good,), {}))
-    good += (but(learn=lambda self, *_: {"rows": "many"}), but(assist=lambda self, plan, rng: None))
+    good += (but(learn=lambda self, *_: {"rows": "many"}), but(sharded_with=("episodes",)))
     for number, algorithm in enumerate(good):
         assert len(trained(algorithm, tmp_path / str(number), rate=2).rows()) == 2
 
 
-METHODS = ("__init__", "plan", "digest", "learn", "state", "restore")
+METHODS = ("__init__", "plan", "prepare", "learn", "state", "restore")
 CLASSES = [
     *((json.dumps, "inherits"), (json, "inherits"), (Good.__new__(Good), "inherits"), (Algorithm, "has no method")),
     *((type("Mine", (), dict(vars(Good))), "inherits"), (but(Settings=None), "Settings")),
@@ -121,8 +121,10 @@ CLASSES = [
     *((but(chart=("rows", "kl")), "chart"), (but(second_chart=("kl",)), "chart"), (but(actions=()), "actions")),
     *((but(actions=("Box", "Tuple")), "actions"), (but(presets={"a": {}}), "presets")),
     *((but(learn=lambda self, batch: {}), "learn"), (but(plan=lambda self, steps: None), "plan")),
-    *((but(__init__=lambda self: None), "__init__"), (but(assist=lambda self, plan: None), "assist")),
-    *((but(assist=3), "assist"), (but(state={"theta": 1}), "state")),
+    *((but(__init__=lambda self: None), "__init__"), (but(state={"theta": 1}), "state")),
+    *((but(sharded_with="episodes"), "sharded_with"), (but(sharded_with=("pages",)), "sharded_with")),
+    *((but(assist=lambda self, plan, rng: None), "assist.*learn"), (but(assists_with=("episodes",)), "sharded_with")),
+    (but(digest=lambda self, plan, fragment: {}), "digest.*prepare"),
     *((but(**{name: None}), name) for name in METHODS),
     (but(__init__=lambda self, settings, context: 1 / 0), "ZeroDivisionError.*test_user_classes.py, line"),
     (but(__init__=lambda self, settings, context: context.generator("start")), "policy, critic"),
@@ -167,7 +169,7 @@ EARLY = {
               but_with(run_x=np.zeros(2)), but_with(file=np.zeros(2)), but_with(a="text")],
 }  # fmt: skip
 LATE = {
-    "digest": [lambda *_: None, but_with(x=np.zeros(3)), but_with(x=3.0), but_with(x=[[1.0], [1.0, 2.0]]),
+    "prepare": [lambda *_: None, but_with(x=np.zeros(3)), but_with(x=3.0), but_with(x=[[1.0], [1.0, 2.0]]),
                lambda *_: {3: np.zeros(1)}],
     "learn": [lambda *_: None, lambda *_: {"norm": 1.0}, but_with(rows=np.zeros(2)), but_with(rows="two\nlines"),
               but_with(rows="a\0b"), theta(lambda old: np.nan * old), theta(lambda old: old[1:]),

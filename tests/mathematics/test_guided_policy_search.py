@@ -11,19 +11,26 @@ from fragments import fragment
 from runs import forked, train
 
 from minitrpo.algorithms.algorithm import Context, Plan
-from minitrpo.algorithms.guided_policy_search.guided_policy_search import GuidedPolicySearch, GuidedPolicySearchSettings
+from minitrpo.algorithms.guided_policy_search.guided_policy_search import (
+    FACTORS,
+    GuidedPolicySearch,
+    GuidedPolicySearchSettings,
+    Samples,
+    cost_of,
+    improved,
+    new_factor,
+)
 from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate, imitated_std, loss
 from minitrpo.algorithms.guided_policy_search.local_models import HIDDEN, CostNetwork
-from minitrpo.algorithms.guided_policy_search.local_policies import FACTORS, Samples, cost_of, improved, new_factor
 from minitrpo.block_sums import BLOCK
-from minitrpo.course.linear_quadratic import STEPS, LinearQuadratic, best_return
 from minitrpo.errors import BadInput
+from minitrpo.experience.linear_quadratic import STEPS, LinearQuadratic, best_return
 from minitrpo.experience.randomness import first_state_seed
 from minitrpo.perceptron import count_parameters, initialise_mlp, layer_sizes, mlp
 from minitrpo.policies import GaussianPolicy
 from minitrpo.run_folder.folder import RunFolder
 
-PUCK = "minitrpo.course.linear_quadratic:LinearQuadratic-v0"
+PUCK = "minitrpo.experience.linear_quadratic:LinearQuadratic-v0"
 JOB = ("--algorithm", "guided-policy-search", "--env", PUCK)
 
 
@@ -188,7 +195,7 @@ def test_a_digest_is_one_row_whatever_an_episodes_length(horizon, steps):
     episode = fragment(
         rng.standard_normal((6, 4)), rng.standard_normal((6, 2)), rng.standard_normal(6), rng.standard_normal(4)
     )
-    row = make(horizon=horizon).digest(Plan(np.zeros(0)), episode)
+    row = make(horizon=horizon).prepare(Plan(np.zeros(0)), episode)
     assert {name: a.shape for name, a in row.items()} == {
         "X": (1, horizon + 1, 4), "U": (1, horizon, 2), "rewards": (1, horizon), "alive": (1, horizon)}  # fmt: skip
     assert row["alive"].sum() == steps
@@ -233,3 +240,13 @@ def test_within_2_percent_of_riccati_and_never_beyond_its_steps(tmp_path):
     assert columns["env_steps"][-1] == 9600  # an update has 1,600
     assert returns[0] < 5 * best
     assert best * 1.02 < returns[-1] <= best * 0.999  # noise costs something
+
+
+@pytest.mark.parametrize("room", ["experience", "course"])
+def test_the_puck_has_its_preset_and_its_dynamics_under_both_names(room):
+    """`course` is where it was; a module of a user's that has an environment of this name has no part in it."""
+    env = f"minitrpo.{room}.linear_quadratic:LinearQuadratic-v0"
+    assert type(gymnasium.make(env).unwrapped) is LinearQuadratic
+    preset = GuidedPolicySearch.presets["default"]
+    assert preset.settings(env)["horizon"] == STEPS
+    assert "horizon" not in preset.settings("mine:LinearQuadratic-v0")

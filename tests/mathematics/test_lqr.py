@@ -18,7 +18,7 @@ from minitrpo.algorithms.guided_policy_search.lqr import (
     kl,
     kl_limited,
 )
-from minitrpo.course.linear_quadratic import A, B, LinearQuadratic, Q, R, best_return, riccati
+from minitrpo.experience.linear_quadratic import A, B, LinearQuadratic, Q, R, best_return, riccati
 
 SHAPES = st.tuples(st.integers(1, 5), st.integers(1, 3), st.integers(1, 4), st.integers(0, 10**6))  # T, n, m, seed
 

@@ -38,8 +38,8 @@ def learned(q, parts, updates):
     """Let q learn from the same fragments so many times, and return its rows of the log and copies of its target."""
     rows, older = [], [q.target]
     for _ in range(updates):
-        digests = [q.digest(q.plan(), part) for part in parts]
-        rows.append(q.learn({name: np.concatenate([d[name] for d in digests]) for name in digests[0]}, None))
+        sent = [q.prepare(q.plan(), part) for part in parts]
+        rows.append(q.learn({name: np.concatenate([d[name] for d in sent]) for name in sent[0]}, None))
         older.append(q.target)
     return rows, older
 

@@ -24,7 +24,7 @@ import numpy as np
 from gymnasium.wrappers import TransformObservation, TransformReward
 
 import minitrpo
-from minitrpo.algorithms.registry import ALGORITHMS
+from minitrpo.algorithms.registry import ALGORITHMS, find
 from minitrpo.reports import findings
 from minitrpo.reports.explain import explain
 from minitrpo.run_folder.folder import RunFolder
@@ -38,7 +38,7 @@ from experiments.harness import machine_and_version  # noqa: E402
 
 MANY, ENDING = ("CartPole-v1", "Pendulum-v1", "Reacher-v5"), ("CartPole-v1", "Acrobot-v1", "InvertedPendulum-v5")
 BOX, LIMITED = ("Pendulum-v1", "Reacher-v5", "InvertedPendulum-v5"), ("Acrobot-v1", "Pendulum-v1", "Reacher-v5")
-OF_Q, OF_NAF = ("n-step-q", "one-step-q", "sarsa", "dqn", "gorila"), ("naf", "guided-policy-search")
+HEALTHY = {("Discrete",): ("CartPole-v1", "Acrobot-v1", "MountainCar-v0"), ("Box",): BOX}  # by actions; of both: MANY
 STEPS = {"naf": 6_000, "async-naf": 6_000, "dqn": 15_000, "gorila": 15_000, "guided-policy-search": 12_000}
 
 
@@ -165,10 +165,7 @@ def runs_of(place, seeds):
     """Yield of each run: its folder, the fault, what it is told."""
     for seed in seeds:
         for name in ALGORITHMS:
-            member = name.removeprefix("async-")
-            tasks = (
-                ("CartPole-v1", "Acrobot-v1", "MountainCar-v0") if member in OF_Q else BOX if member in OF_NAF else MANY
-            )
+            tasks = HEALTHY.get(find(name).actions, MANY)
             for env in tasks:
                 told = {"algorithm": name, "env": env, "total_steps": STEPS.get(name, 30_000)}
                 yield place / f"healthy/{name}/{env}-{seed}", "", told | {"seed": seed}
@@ -265,9 +262,8 @@ def keep(place, seeds):
             rows[column].append(cell)
     machine, version = machine_and_version()
     made = {"experiment": "explained", "version": version, "date": f"{datetime.date.today()}"}
-    command = "; ".join(
-        f"python tests/tools/explained.py {what} RUNS {sys.argv[3]}" for what in ("faults", "healthy", "keep")
-    )
+    chosen = " ".join(sys.argv[3:])
+    command = "; ".join(f"python tests/tools/explained.py {step} RUNS {chosen}" for step in MADE)
     tables.add(recorded.FOLDER, made, command, machine, {"rows": rows})
 
 

@@ -27,13 +27,18 @@ from pathlib import Path
 from string import Template
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from minitrpo.algorithms.registry import ALGORITHMS  # noqa: E402
+
 KEPT = ROOT / ".hashes"
 TOTAL = "--total-steps"
 
 
 def jobs():
-    """Return (name, ranks, words) of every run in hashes.txt."""
-    lines = Path(__file__).with_suffix(".txt").read_text().splitlines()
+    """Return (name, ranks, words) of the trial of every algorithm of the package, and of every run in hashes.txt."""
+    trials = [f"{name} | 1 2 3 2>1 | --algorithm {name} {entry.trial}" for name, entry in ALGORITHMS.items()]
+    lines = [*trials, *Path(__file__).with_suffix(".txt").read_text().splitlines()]
     short = dict(line.split(" = ", 1) for line in lines if " = " in line)
     rows = [Template(line).substitute(short).split("|") for line in lines if "|" in line and line[0] != "#"]
     common = short["COMMON"].split()

@@ -24,18 +24,27 @@ from pathlib import Path
 
 import numpy as np
 
-TRAIN = str(Path(__file__).parents[2] / "mpi_scripts" / "train.py")
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from minitrpo.algorithms.registry import ALGORITHMS  # noqa: E402
+
+TRAIN = str(ROOT / "mpi_scripts" / "train.py")
 JOB = ("--env", "CartPole-v1", "--steps-per-update", "500", "--total-steps", "8000", "--progress", "none")
 KINDS = {"episodes": (), "segments": ("--requests", "segments", "--num-envs", "4"),
          "every 3": ("--checkpoint-every", "3")}  # fmt: skip
 SLOW = ("--total-steps", "3000")  # of those that learn longer from a step
-FAMILY = {
-    "guided-policy-search": ("--env", "InvertedPendulum-v5", *SLOW), "policy-gradient": (), "batch-ppo": (),
-    "actor-critic": (), "a2c": (), "n-step-q": (), "one-step-q": (), "sarsa": (), "dqn": SLOW,
-    "naf": ("--env", "Pendulum-v1", *SLOW),
-}  # fmt: skip
-LAWLESS = {"async-n-step-q": (), "async-one-step-q": (), "async-sarsa": (), "gorila": SLOW, "a3c": (),
-           "async-naf": ("--env", "Pendulum-v1", *SLOW)}  # fmt: skip
+LEARNS_LONGER = ("guided-policy-search", "dqn", "naf", "gorila", "async-naf")  # from a step
+
+
+def family(sync):
+    """Return what is typed for each algorithm whose ranks keep step so: its environment, and fewer steps."""
+    words = {name: tuple(entry.trial.split()[:2]) for name, entry in ALGORITHMS.items() if entry.sync == sync}
+    return {name: (*env, *SLOW * (name in LEARNS_LONGER)) for name, env in words.items()}
+
+
+FAMILY, LAWLESS = family("barrier"), family("asynchronous")
+del FAMILY["trpo"]  # KINDS has it
 FAMILY = {name: ("--algorithm", name, *words) for name, words in FAMILY.items()}
 FAMILY |= {f"{name}, events": ("--algorithm", name, "--transport", "events", *words) for name, words in LAWLESS.items()}
 REAL = {f"{name}, {transport}": ("--algorithm", name, "--transport", transport, *words)

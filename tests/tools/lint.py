@@ -165,14 +165,14 @@ def the_mathematics_needs_numpy_scipy_and_autograd_alone():
 def the_registry_and_its_own_module_alone_name_an_algorithm():
     about_all = [*MATHEMATICS, ROOT / "minitrpo/__init__.py", ROOT / "minitrpo/algorithms/registry.py"]
     for file in {*PACKAGE, *SCRIPTS} - {*about_all, ONE_PAGE, *python("minitrpo/course")}:
-        for name, place in ALGORITHMS.items():
-            module, _, kind = place.partition(":")
+        for name, entry in ALGORITHMS.items():
+            module, _, kind = entry.place.partition(":")
             if not inside(module, module_of(file)) and re.search(rf"\b({name}|{kind})\b", text(file)):
                 yield f"{short(file)} names {name}"
 
 
 def a_member_opens_with_its_box_and_says_where_each_line_runs():
-    for file in sorted({file_of(place.partition(":")[0]) for place in ALGORITHMS.values()}):
+    for file in sorted({file_of(entry.place.partition(":")[0]) for entry in ALGORITHMS.values()}):
         steps = re.findall(r"^ *\d\. (.*)$", ast.get_docstring(tree(file)) or "", re.MULTILINE)
         yield from () if len(steps) >= 5 else (f"{short(file)} has {len(steps)} numbered steps",)
         for step, place in ((step, re.search(r"([\w/]+\.py): ([\w., ]+)$", step)) for step in steps):

@@ -17,6 +17,7 @@ import report  # noqa: E402
 
 from experiments import tables  # noqa: E402
 from experiments.harness import machine_and_version  # noqa: E402
+from minitrpo.algorithms.registry import ALGORITHMS  # noqa: E402
 from minitrpo.run_folder.provenance import provenance  # noqa: E402
 
 TRAIN = ("-m", "minitrpo", "train")
@@ -24,22 +25,14 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was set up is ta
 HASH = re.compile(r"^theta sha256: ([0-9a-f]{64})$", re.MULTILINE)
 CHEAP = ("--env", "CartPole-v1", "--steps-per-update", "500", "--total-steps", "4000", "--progress", "none")
 
-# Every algorithm, with what makes it a job of a few seconds; the environment of those that need another than CartPole
-FAMILY = {
-    "trpo": (),
-    "guided-policy-search": ("--env", "InvertedPendulum-v5"),
-    "policy-gradient": (),
-    "batch-ppo": (),
-    "actor-critic": (),
-    "a2c": (),
-    "n-step-q": (),
-    "one-step-q": (),
-    "sarsa": (),
-    "dqn": (),
-    "naf": ("--env", "Pendulum-v1"),
-}
-ASYNCHRONOUS = {"async-n-step-q": (), "async-one-step-q": (), "async-sarsa": (), "gorila": (), "a3c": ()}
-ASYNCHRONOUS |= {"async-naf": ("--env", "Pendulum-v1")}
+
+def family(sync):
+    """Return the algorithms whose ranks keep step so, "barrier" or "asynchronous", each with its environment."""
+    environments = {name: re.findall(r"--env \S+", entry.trial)[0] for name, entry in ALGORITHMS.items()}
+    return {name: tuple(env.split()) for name, env in environments.items() if ALGORITHMS[name].sync == sync}
+
+
+FAMILY, ASYNCHRONOUS = family("barrier"), family("asynchronous")
 
 
 def environment():

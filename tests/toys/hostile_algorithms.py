@@ -61,9 +61,9 @@ class NumpyRandom(Reinforce):
 
 
 class PythonRandom(Reinforce):
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         random.random()
-        return super().digest(plan, fragment)
+        return super().prepare(plan, fragment)
 
 
 class Unkeyed(Reinforce):
@@ -79,10 +79,10 @@ class Counting(Reinforce):
 
     fragments = 0
 
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         self.fragments += 1
-        digest = super().digest(plan, fragment)
-        return digest | {"returns": digest["returns"] * self.fragments}
+        rows = super().prepare(plan, fragment)
+        return rows | {"returns": rows["returns"] * self.fragments}
 
 
 class Rounding(Reinforce):
@@ -109,15 +109,8 @@ class PicklesMemory(A3C):
         pass
 
 
-class OverflowsOnTheLastServer(A3C):
-    """By the last gradients the last number of theta is lost, which the last of several servers has; no worker sees it.
-
-    No gradient spreads it.
-    """
-
-    def __init__(self, settings, context):
-        super().__init__(settings, context)
-        self.holds_last = context.holds_last
+class OverflowsAtTheEnd(A3C):
+    """By the last gradients the last number of theta is lost; no worker pulls it, and no gradient spreads it."""
 
     def gradient(self, shared, fragment, now, rng):
         pushed, logged = super().gradient(shared, fragment, now, rng)
@@ -125,7 +118,7 @@ class OverflowsOnTheLastServer(A3C):
 
     def apply(self, shared, gradient, now):
         super().apply(shared, gradient, now)
-        if self.holds_last and now.env_steps >= 1000:  # all steps of the test's run
+        if now.env_steps >= 1000:  # all steps of the test's run
             shared["theta"][-1] = np.nan
 
 
@@ -145,16 +138,16 @@ for name, change in CHANGES.items():
 
 
 class Raises(Reinforce):
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         raise ZeroDivisionError("no steps")
 
 
 class Uneven(Reinforce):
-    def digest(self, plan, fragment):
-        return super().digest(plan, fragment) | {"z": np.zeros((fragment.steps, 1 + fragment.steps % 2))}
+    def prepare(self, plan, fragment):
+        return super().prepare(plan, fragment) | {"z": np.zeros((fragment.steps, 1 + fragment.steps % 2))}
 
 
 HANGING = {"constructor": (Reinforce, "__init__"), "gradient": (A3C, "gradient"), "apply": (A3C, "apply")}
-HANGING |= {name: (Reinforce, name) for name in ("plan", "digest", "learn", "state", "restore")}
+HANGING |= {name: (Reinforce, name) for name in ("plan", "prepare", "learn", "state", "restore")}
 for called, (base, method) in HANGING.items():
     globals()[f"Hangs_{called}"] = type(f"Hangs_{called}", (base,), {method: hang})

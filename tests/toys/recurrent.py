@@ -58,7 +58,7 @@ class Remembers(Algorithm):
     def plan(self):
         return Plan(self.theta)
 
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         state = fragment.policy_states.copy()
         act = self.policy.act_function(plan.theta, state)
         again = [act(x[None], None, 1)[0] for x in fragment.observations]

@@ -20,7 +20,7 @@ class Falls(Algorithm):
     def plan(self):
         return Plan(self.theta)
 
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         return {"rewards": fragment.rewards}
 
     def learn(self, batch, rng):

@@ -48,7 +48,7 @@ class Tells(Algorithm):
         steps, episodes = np.int64(self.settings.plan_steps), self.settings.plan_episodes
         return Plan(self.theta, steps or None, arrays, episodes or None)
 
-    def digest(self, plan, fragment):
+    def prepare(self, plan, fragment):
         row = [*prints(plan), *prints(self.context, OF_THE_RANK)]
         scale = 1.0 if plan.steps else 0.5 if plan.episodes else 0.25
         x = fragment.observations  # BLAS rounds a row of a product by how many stand beside it

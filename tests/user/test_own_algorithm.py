@@ -1,7 +1,7 @@
 """A user's own algorithm gets what every member of the family gets; what it breaks is named, by `check` and by a run.
 
 Equal bits on any number of ranks and across a resume: tests/bits/test_conformance.py. What is no algorithm at all, and
-what plan, state, digest and learn may not return: tests/inputs/test_user_classes.py.
+what plan, state, prepare and learn may not return: tests/inputs/test_user_classes.py.
 """
 
 import importlib
@@ -138,14 +138,14 @@ def test_a_member_that_can_share_its_update_is_tried_so_too(name, shares, checke
 
 
 class RootAlone(Reinforce):
-    def digest(self, plan, fragment):  # by what the root alone has learned
-        return super().digest(plan, fragment) | {"returns": fragment.timesteps ** abs(self.theta[0])}
+    def prepare(self, plan, fragment):  # by what the root alone has learned
+        return super().prepare(plan, fragment) | {"returns": fragment.timesteps ** abs(self.theta[0])}
 
 
 @pytest.mark.parametrize(
     ("name", "broken"),
     [("Mindful", []), ("NumpyRandom", ["random"]), ("PythonRandom", ["random"]), ("Forgetful", ["resumed"]),
-     ("RootAlone", ["digest"]), ("Rounding", ["begins"]), ("Raises", ["trains"])],
+     ("RootAlone", ["prepare"]), ("Rounding", ["begins"]), ("Raises", ["trains"])],
 )  # fmt: skip
 def test_a_class_is_checked_in_this_process(name, broken, monkeypatch, capfd):
     """As in a cell, where no other process could find it."""

@@ -22,10 +22,13 @@ from minitrpo.course import classroom, demo
 from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import PHASES, Timeline
-from minitrpo.run_folder.folder import FIRST, LAST, RunFolder, release_locks
-from minitrpo.training.context import RunContext
-from minitrpo.training.run_log import Row, RunLog
-from minitrpo.training.settings import chosen
+from minitrpo.run_folder.folder import RunFolder, release_locks
+from minitrpo.run_folder.metrics_log import FIRST, LAST, Record, row_of
+from minitrpo.training.context import RunContext, recorded_settings
+from minitrpo.training.gather import Gathered
+from minitrpo.training.root import Root
+from minitrpo.training.run_log import RunLog
+from minitrpo.training.settings import LATER, REMOVED, chosen
 
 COLUMNS = (*FIRST, "gain", "reason", *LAST)  # of metrics.csv, for an algorithm that adds a number and a text
 ROW = dict.fromkeys(FIRST, 1)  # numbers in the columns that every run has
@@ -144,7 +147,7 @@ def test_the_seconds_of_a_row_are_those_of_its_iteration(waiting, tmp_path):
             with clock.span(phase):
                 clock.time += seconds
         clock.time += 7
-        log.write({"iteration": 1, "env_steps": 10, "episodes": 0, "steps_per_update": 10}, waiting)
+        log.write(Record(1, 10, 10, episodes=0, returns=0.0, lengths=0.0, columns={}), waiting)
         row = RunFolder(tmp_path / "run").rows()[-1]
         spent = {phase: float(row[f"{phase}_s"]) for phase in PHASES}
         assert spent == {"collect": 1, "wait": 7 if waiting else 2, "gather": 3, "update": 4}
@@ -152,13 +155,60 @@ def test_the_seconds_of_a_row_are_those_of_its_iteration(waiting, tmp_path):
 
 
 def test_a_row_counts_the_episodes_of_its_updates_together_and_averages_the_columns():
-    row = Row()
-    row.add(np.array([1.0, 2.0]), np.array([10, 20]), {"loss": 1.0, "word": "a"})
-    row.add(np.array([6.0]), np.array([60]), {"loss": 3.0, "word": "b"})
-    assert row.take() == {"episodes": 3, "mean_return": 3.0, "mean_length": 30.0, "loss": 2.0, "word": "b"}
-    row.add(np.zeros(0), np.zeros(0), {"loss": 5.0})
-    again = row.take()
+    said = [{"loss": 1.0, "word": "a"}, {"loss": 3.0, "word": "b"}, {"loss": 5.0, "word": "c"}]
+    algorithm = SimpleNamespace(columns=("loss", "word"), state=lambda: {"theta": np.zeros(1)})
+    algorithm.learn = lambda batch, rng: said.pop(0)
+    choice = chosen({"env": "CartPole-v1", "filter": "none", "record_every": 2, "total_steps": 10**6})
+    root = Root(RunContext(choice, SimpleNamespace(max_episode_steps=500, observation_size=4), None, {}), algorithm)
+    header = [*FIRST, "loss", "word"]
+
+    def learn(lengths, returns, ended):
+        arrays = {"lengths": np.array(lengths), "returns": np.array(returns), "terminated": np.array(ended)}
+        arrays |= {"starts": np.zeros(len(lengths), int), "truncated": np.zeros(len(lengths), bool)}
+        root.learn(Gathered({}, arrays | {"mean": np.zeros((len(lengths), 4))}))
+
+    learn([10, 20, 4], [1.0, 2.0, 100.0], [True, True, False])
+    assert not root.row_due
+    learn([60], [6.0], [True])
+    assert root.row_due
+    row = row_of(root.row(), header)
+    assert row == {
+        "iteration": 2,
+        "env_steps": 94,
+        "time_s": 0.0,
+        "episodes": 3,
+        "mean_return": 3.0,
+        "mean_length": 30.0,
+        "steps_per_update": 5000,
+        "loss": 2.0,
+        "word": "b",
+    }
+    learn([5], [7.0], [False])
+    again = row_of(root.row(), header)
     assert (again["episodes"], again["loss"], np.isnan(again["mean_return"])) == (0, 5.0, True)
+
+
+# --- a folder of version 0.3.0
+
+FINGERPRINTS = {  # the first bytes of those that 0.3.0 made of these algorithms' defaults on CartPole-v1
+    "trpo": "0ec53b83d52002fd",
+    "a3c": "d1f423b73087a787",
+    "gorila": "4cd34f8e7cce8f98",
+    "dqn": "5208190a73f0d681",
+}
+
+
+@pytest.mark.parametrize("algorithm", FINGERPRINTS)
+def test_a_checkpoint_of_0_3_0_still_fits(algorithm, tmp_path):
+    choice = chosen({"algorithm": algorithm, "env": "CartPole-v1"})
+    assert choice.fingerprint().tobytes()[:8].hex() == FINGERPRINTS[algorithm]
+    folder = RunFolder.create(str(tmp_path / "run"), "CartPole-v1", 0, choice.columns)
+    earlier = {name: value for name, value in choice.flat().items() if name not in LATER}
+    folder.write_config(earlier | (REMOVED if choice.asynchronous else {}), {})
+    assert recorded_settings(folder) == choice
+    folder.write_config(earlier | {"servers": 2}, {})
+    with pytest.raises(BadInput, match="servers"):
+        recorded_settings(folder)
 
 
 # --- the folder

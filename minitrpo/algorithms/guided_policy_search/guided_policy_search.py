@@ -4,8 +4,8 @@ The policy plays several episodes from every first state (a condition). An updat
 
     1. plays several episodes of each condition . experience/rollouts.py: Rollouts.play
     2. fits linear dynamics, step by step ....... algorithms/guided_policy_search/local_models.py: fit_dynamics
-    3. and a cost that is quadratic near them ... algorithms/guided_policy_search/local_policies.py: cost_of
-    4. sets the KL limit after the last result .. algorithms/guided_policy_search/local_policies.py: new_factor
+    3. and a cost that is quadratic near them ... algorithms/guided_policy_search/guided_policy_search.py: cost_of
+    4. sets the KL limit after the last result .. algorithms/guided_policy_search/guided_policy_search.py: new_factor
     5. finds the best linear controller within it algorithms/guided_policy_search/lqr.py: kl_limited
     6. moves the policy towards all controllers . algorithms/guided_policy_search/imitation.py: imitate
 
@@ -31,15 +31,161 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset, refuse_other_network
 from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate, imitated_std
-from minitrpo.algorithms.guided_policy_search.local_models import CostNetwork
-from minitrpo.algorithms.guided_policy_search.local_policies import Samples, improved
+from minitrpo.algorithms.guided_policy_search.local_models import (
+    CostNetwork,
+    fit_cost,
+    fit_dynamics,
+    linearise,
+    weighted_cost,
+)
+from minitrpo.algorithms.guided_policy_search.lqr import Controller, Cost, expected_costs, forward, kl_limited
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.samples import SharedUpdate
 from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.parallel.comm import Nested
-from minitrpo.policies import Array, GaussianPolicy
+from minitrpo.policies import Array, GaussianPolicy, Policy
+
+FACTORS = (0.5, 5.0)  # between which the factor on a condition's KL limit stays
+
+# --- one first state: samples in, a better linear controller out
+
+
+@dataclass(frozen=True)
+class Samples:
+    """N episodes from one first state: states X (N, T + 1, n), controls U (N, T, m), rewards and `alive` (N, T)."""
+
+    X: Array
+    U: Array
+    rewards: Array
+    alive: Array  # whether the episode still went on when it came to that step
+
+    @property
+    def horizon(self) -> int:
+        """Return for how many steps half of the episodes, and two at least, go on."""
+        return int(np.sum(self.alive.sum(axis=0) >= max(2, len(self.alive) / 2)))
+
+    def steps(self) -> tuple[Array, Array]:
+        """Return z = [x; u] of all steps taken, (R, n + m), and their costs, minus the rewards, (R,)."""
+        Z = np.concatenate([self.X[:, :-1], self.U], axis=2)
+        return Z[self.alive], -self.rewards[self.alive]
+
+    def until(self, T: int) -> "Samples":
+        """Return their first T steps."""
+        return Samples(self.X[:, : T + 1], self.U[:, :T], self.rewards[:, :T], self.alive[:, :T])
+
+
+def new_factor(factor: float, promised: float, kept: float) -> float:
+    """Return the factor on a KL limit after an update, from the gain that it predicted and the actual one.
+
+    With s in units of the old factor, the cost is modelled as -promised s + (promised - kept) s^2, and its minimum lies
+    at promised / (2 (promised - kept)).
+
+    Args:
+        factor: the factor so far.
+        promised: by how much the update predicted to lower the cost, per step.
+        kept: by how much it lowered the cost.
+
+    Returns:
+        The new factor, between a tenth and five times the old one, and within FACTORS.
+
+    Source: Montgomery & Levine 2016; a tenth and five times are Finn's gps.
+
+    """
+    missed = max(promised - kept, 1e-4 * abs(promised), 1e-12)
+    return float(np.clip(factor * np.clip(promised / (2 * missed), 0.1, 5.0), *FACTORS))
+
+
+def improved(
+    policy: Policy,
+    theta: Array,
+    samples: Samples,
+    settings: Any,
+    previous: dict[str, float],
+    network: CostNetwork | None = None,
+) -> Arrays:
+    """Return the controller of one condition, along its samples, and what its next update needs to know.
+
+    Args:
+        policy: the policy that played.
+        theta: its parameters, (P,).
+        samples: the episodes of the condition.
+        settings: those of guided policy search.
+        previous: factor, eta, promised and cost of the update before (NaN in the first of a condition).
+        network: the cost, if it was fitted for all conditions.
+
+    Returns:
+        New values of these four, T and expected_cost, (1,) each, and what `along` returns.
+
+    """
+    # 1. local models of the dynamics, the policy and the cost
+    T = samples.horizon
+    some = samples.until(T)
+    X, U, alive = some.X[:, :-1], some.U, some.alive
+    dynamics = fit_dynamics(some.X, U, alive, settings.prior_strength)
+    means = policy.mode(policy.distribution(theta, X.reshape(-1, X.shape[2]))).reshape(U.shape)
+    pbar = linearise(X, means, np.exp(theta[-policy.action_size :]), alive, settings.prior_strength)
+    cost, sampled = cost_of(some, settings, network)
+    # 2. the KL limit, from the gain that the last update predicted and its actual gain
+    factor, kept = previous["factor"], previous["cost"] - sampled
+    if np.isfinite(kept + previous["promised"]):
+        factor = new_factor(factor, previous["promised"], kept)
+    # 3. the controller of least cost within that distance of the policy
+    mu0, Sigma0 = X[:, 0].mean(axis=0), np.cov(X[:, 0].T, bias=True)
+    limit = factor * settings.local_kl * T
+    with np.errstate(over="ignore", invalid="ignore"):  # models that explode: the policy stays
+        best = kl_limited(dynamics, cost, pbar, mu0, Sigma0, limit, previous["eta"])
+        before = np.mean(expected_costs(cost, forward(dynamics, pbar, mu0, Sigma0)))
+        expected = np.mean(expected_costs(cost, best.at))
+    # 4. its predicted gain, and its actions in the states of the samples
+    numbers = {"factor": factor, "eta": best.eta, "promised": before - expected, "cost": sampled, "T": float(T)}
+    numbers["expected_cost"] = float(expected)
+    return {name: np.array([number]) for name, number in numbers.items()} | along(best.p, X, alive)
+
+
+def cost_of(samples: Samples, settings: Any, network: CostNetwork | None = None) -> tuple[Cost, float]:
+    """Return the cost that the settings name, or else the one estimated from the rewards.
+
+    Args:
+        samples: the episodes of one condition.
+        settings: state_cost and control_cost are used.
+        network: the cost, if it was fitted for all conditions.
+
+    Returns:
+        The cost of every step, and the samples' mean cost per step.
+
+    """
+    (_, T, m), alive = samples.U.shape, samples.alive
+    Z, costs = samples.steps()
+    if settings.state_cost:
+        cost = weighted_cost(T, settings.state_weights, settings.control_cost, m)
+        return cost, float(np.mean(0.5 * np.einsum("ri,ij,rj->r", Z, cost.C[0], Z)))
+    if network is not None:
+        where = np.concatenate([samples.X[:, :-1], samples.U], axis=2) * alive[:, :, None]
+        return network.expansion(where.sum(axis=0) / alive.sum(axis=0)[:, None]), float(np.mean(costs))
+    C, c, e = fit_cost(Z, costs)
+    return Cost(np.tile(C, (T, 1, 1)), np.tile(c, (T, 1)), np.full(T, e)), float(np.mean(costs))
+
+
+def along(p: Controller, X: Array, alive: Array) -> Arrays:
+    """Return what a controller would do at all steps that were taken.
+
+    Args:
+        p: the controller, of T steps.
+        X: the states, (N, T, n).
+        alive: which of the steps were taken, (N, T), R in all.
+
+    Returns:
+        x (R, n), the controller's mean controls u there (R, m) and its noise S (R, m, m).
+
+    """
+    u = np.einsum("tij,ntj->nti", p.K, X) + p.k
+    S = np.broadcast_to(p.S, (*alive.shape, *p.S.shape[1:]))
+    return {"x": X[alive], "u": u[alive], "S": S[alive]}
+
+
+# --- the algorithm
 
 
 @dataclass(frozen=True)
@@ -109,7 +255,7 @@ PRESETS = {
             # its reward is 1 as long as the pole stands: nothing to fit a cost to
             "InvertedPendulum-v5": {"state_cost": "1,10,0.1,0.1", "control_cost": 0.1},
             "Reacher-v5": {"first_states": 32, "samples": 3, "horizon": 50, "cost_network": 5, "total_steps": 96_000},
-            "minitrpo.course.linear_quadratic:LinearQuadratic-v0": {"horizon": 50, "total_steps": 16_000},
+            "LinearQuadratic-v0": {"horizon": 50, "total_steps": 16_000},
         },
     )
 }
@@ -125,6 +271,7 @@ class GuidedPolicySearch(Algorithm):
     columns = ("cost", "expected_cost", "local_kl_limit", "eta", "local_horizon", "imitation_kl", "std")
     chart, chart_label = ("cost", "expected_cost"), "cost per step"
     presets = PRESETS
+    sharded_with = ("episodes", "segments")
 
     def __init__(self, settings: GuidedPolicySearchSettings, context: Context) -> None:
         self.settings, self.policy, self.context = settings, context.policy, context
@@ -155,16 +302,16 @@ class GuidedPolicySearch(Algorithm):
         episodes = self.settings.samples * self.conditions
         return Plan(self.theta, episodes * self.settings.horizon, episodes=episodes)
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         # an episode's first steps in one row, as long as the horizon and padded with 0
         T, states = self.settings.horizon, np.concatenate([fragment.observations, fragment.final_observations])
         steps = {"X": padded(states, T + 1), "U": padded(fragment.actions, T), "rewards": padded(fragment.rewards, T)}
         return {**steps, "alive": np.arange(T)[None] < fragment.steps}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
+        batch = self.update.broadcast(batch)
         self._meet(batch["X"][: self.conditions, 0])
-        given = self.update.share({**batch, "promises": self.promises, **self._network_state()})
-        self.theta, found, imitation = self._update(self.theta, given)
+        self.theta, found, imitation = self._update(self.theta, batch)
         self.promises = {name: found[name] for name in self.promises}
         return {
             "cost": float(np.mean(found["cost"])),
@@ -175,9 +322,6 @@ class GuidedPolicySearch(Algorithm):
             "imitation_kl": imitation,
             "std": float(np.mean(np.exp(self.theta[-self.policy.action_size :]))),
         }
-
-    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        self._update(plan.theta, self.update.shared())
 
     def state(self) -> Nested:
         return {"theta": self.theta, "began": self.began, "promises": self.promises, **self._network_state()}
@@ -197,7 +341,7 @@ class GuidedPolicySearch(Algorithm):
             self.promises[name] = np.where(new, np.nan, self.promises[name])
         self.began = began.copy()
 
-    def _update(self, theta: Array, given: Nested) -> tuple[Array, Arrays, float]:
+    def _update(self, theta: Array, batch: Arrays) -> tuple[Array, Arrays, float]:
         """Return the new theta, what was found for every condition, and how far the policy stays from the controllers.
 
         The result is the same on every rank that shares the update: each computes some conditions and imitation rows.
@@ -205,14 +349,13 @@ class GuidedPolicySearch(Algorithm):
         comm = self.update.comm
         if self.network is not None:
             with self.context.span("cost"):
-                episodes = Samples(*(given[name] for name in ("X", "U", "rewards", "alive")))
-                last = CostNetwork(**given["cost_network"])
-                self.network = last.fitted(*episodes.steps(), self.settings.cost_network, self.update.sums)
+                episodes = Samples(*(batch[name] for name in ("X", "U", "rewards", "alive")))
+                self.network = self.network.fitted(*episodes.steps(), self.settings.cost_network, self.update.sums)
         with self.context.span("conditions"):
             own = {}
             for j in range(comm.rank, self.conditions, comm.size):  # its episodes are every first_states-th of all
-                each = (given[name][j :: self.conditions] for name in ("X", "U", "rewards", "alive"))
-                state = {name: float(array[j]) for name, array in given["promises"].items()}
+                each = (batch[name][j :: self.conditions] for name in ("X", "U", "rewards", "alive"))
+                state = {name: float(array[j]) for name, array in self.promises.items()}
                 own[str(j)] = improved(self.policy, theta, Samples(*each), self.settings, state, self.network)
         with self.context.span("exchange"):
             parts = comm.gather(own)

@@ -9,7 +9,6 @@ policy's own: a Gauss-Newton step is a natural gradient. For a policy linear in 
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -21,34 +20,42 @@ from minitrpo.policies import Array
 
 @dataclass(frozen=True)
 class Targets:
-    """What is to be imitated: x (R, n), u (R, m) and P (R, m, m), symmetric."""
+    """What is to be imitated."""
 
-    x: Array
-    u: Array
-    P: Array
+    x: Array  # (R, n)
+    u: Array  # (R, m)
+    P: Array  # (R, m, m), symmetric
     reduction: Reduction = SERIAL  # who computes which blocks of these rows
-
-    @cached_property
-    def blocks(self) -> Blocks:
-        """Return the rows cut into blocks."""
-        return Blocks(len(self.x), self.reduction)
 
 
 def loss(w: Array, sizes: Sizes, to: Targets) -> float:
     """Return L of the network with the parameters w (P,)."""
+    blocks = Blocks(len(to.x), to.reduction)
 
     def of_block(rows: slice) -> Array:
         r = activations(unflatten(w, sizes), to.x[rows])[-1] - to.u[rows]
         return np.array([0.5 * np.einsum("ri,rij,rj->", r, to.P[rows], r) / len(r)])
 
-    return float(to.blocks.mean(of_block, 1)[0])
+    return float(blocks.mean(of_block, 1)[0])
 
 
 def gauss_newton_step(w: Array, sizes: Sizes, to: Targets, damping: float, iterations: int) -> Array:
     """Return s with (J'P J + damping I) s = -J'P r, means over the rows; r are the residuals, J their Jacobian in w.
 
     Products are in single precision: they decide only which step is tried.
+
+    Args:
+        w: the network's parameters, (P,).
+        sizes: the (inputs, outputs) of its layers.
+        to: what is to be imitated.
+        damping: what is added to the diagonal.
+        iterations: of conjugate gradient.
+
+    Returns:
+        The step s, (P,).
+
     """
+    blocks = Blocks(len(to.x), to.reduction)
 
     def gradient(rows: slice) -> Array:
         at = Linearisation(w, sizes, to.x[rows])
@@ -59,27 +66,41 @@ def gauss_newton_step(w: Array, sizes: Sizes, to: Targets, damping: float, itera
         return Linearisation(w.astype(np.float32), sizes, to.x[rows].astype(np.float32)), to.P[rows].astype(np.float32)
 
     def product(v: Array) -> Array:
-        few = v.astype(np.float32)
+        single = v.astype(np.float32)
 
         def of_block(rows: slice, linearised: tuple[Linearisation, Array]) -> Array:
             at, P = linearised
-            moved = at.product(few)
+            moved = at.product(single)
             return at.transposed_product(np.einsum("rij,rj->ri", P, moved)) / len(moved)
 
-        return to.blocks.mean(of_block, len(w), at) + damping * v
+        return blocks.mean(of_block, len(w), at) + damping * v
 
-    at = to.blocks.map(linearised)
-    g = to.blocks.mean(gradient, len(w))
+    at = blocks.map(linearised)
+    g = blocks.mean(gradient, len(w))
     return conjugate_gradient(product, -g, iterations, tolerance=1e-16)[0]
 
 
 def imitate(
     w: Array, sizes: Sizes, to: Targets, rounds: int, iterations: int = 30, damping: float = 1e-3
 ) -> tuple[Array, float]:
-    """Return parameters w (P,) that imitate better, and their L, after `rounds` damped Gauss-Newton steps.
+    """Return parameters that imitate better, after some damped Gauss-Newton steps.
 
     After a step that improves L, the damping falls to a fifth. Any other step is undone, and the damping becomes ten
-    times as large. Source: Levenberg 1944, Marquardt 1963; Martens 2010 for conjugate gradient within.
+    times as large.
+
+    Args:
+        w: the network's parameters, (P,).
+        sizes: the (inputs, outputs) of its layers.
+        to: what is to be imitated.
+        rounds: Gauss-Newton steps.
+        iterations: of conjugate gradient, in each of them.
+        damping: of the first step.
+
+    Returns:
+        The new parameters (P,) and their L.
+
+    Source: Levenberg 1944, Marquardt 1963; Martens 2010 for conjugate gradient within.
+
     """
     best = loss(w, sizes, to)
     for _ in range(rounds):
@@ -93,11 +114,20 @@ def imitate(
 
 
 def imitated_std(P: Array) -> Array:
-    """Return the standard deviations (m,) of the diagonal Gaussian that is nearest to noise of precisions P (R, m, m).
+    """Return the standard deviations of the diagonal Gaussian that is nearest to several controllers' noise.
 
-    The nearest: with the least mean of KL(policy || noise i), of which 1/2 (tr(P_i Sigma) - ln |Sigma|) depends on
+    The nearest one has the least mean of KL(policy || noise i), of which 1/2 (tr(P_i Sigma) - ln |Sigma|) depends on
     Sigma. Its minimum is at (mean of P_i)^-1; of a diagonal Sigma, entry by entry, at one over the mean of the
-    precisions on the diagonal. Source: Montgomery & Levine 2016.
+    precisions on the diagonal.
+
+    Args:
+        P: the precisions of the noise, (R, m, m).
+
+    Returns:
+        The standard deviations, (m,).
+
+    Source: Montgomery & Levine 2016.
+
     """
     # 1. the mean precision of every action, then the standard deviation that has it
     return 1 / np.sqrt(np.einsum("rii->i", P) / len(P))

@@ -18,7 +18,7 @@ import numpy as np
 from minitrpo.algorithms.guided_policy_search.imitation import Targets, imitate
 from minitrpo.algorithms.guided_policy_search.lqr import Controller, Cost, Dynamics
 from minitrpo.block_sums import SERIAL, Reduction
-from minitrpo.perceptron import Linearisation, initialise_mlp, layer_sizes
+from minitrpo.perceptron import Linearisation, Sizes, initialise_mlp, layer_sizes
 from minitrpo.policies import Array
 
 RIDGE = 1e-6  # added to the correlation matrix of what a line is fitted to
@@ -27,9 +27,15 @@ STEP = 1e-2  # of the differences that its second derivatives are taken by, in s
 
 
 def scatter(Y: Array, alive: Array) -> tuple[Array, Array, Array]:
-    """Return how many samples every step has (T,), their mean (T, p) and their summed squares around it (T, p, p).
+    """Return how many samples every step has, their mean, and their summed squares around it.
 
-    Y: (N, T, p); alive: (N, T). A step needs a sample.
+    Args:
+        Y: (N, T, p).
+        alive: which of the samples count, (N, T); a step needs one.
+
+    Returns:
+        The count (T,), the mean (T, p), and the squares (T, p, p).
+
     """
     w = alive.astype(float)
     count = w.sum(axis=0)
@@ -39,11 +45,19 @@ def scatter(Y: Array, alive: Array) -> tuple[Array, Array, Array]:
 
 
 def gaussians(Y: Array, alive: Array, strength: float) -> tuple[Array, Array]:
-    """Return mean (T, p) and covariance (T, p, p) of every step, with a prior that counts as `strength` samples.
+    """Return mean and covariance of every step, with a prior that counts as `strength` samples.
 
     The prior is the pooled covariance: how samples scatter around the mean of their own step, over all steps; a
-    covariance divides by how many there are, not by one less. The mean is the samples' own.
-    Y: (N, T, p); alive: (N, T), which of them count; every step has one at least. strength: 0 or more.
+    covariance divides by the number of samples, not by one less. The prior leaves the mean as it is.
+
+    Args:
+        Y: (N, T, p).
+        alive: which of the samples count, (N, T); every step has one at least.
+        strength: 0 or more.
+
+    Returns:
+        The mean (T, p) and the covariance (T, p, p).
+
     """
     # 1. how many samples every step has, their mean, and their summed squares around it
     count, mean, squares = scatter(Y, alive)
@@ -54,10 +68,19 @@ def gaussians(Y: Array, alive: Array, strength: float) -> tuple[Array, Array]:
 
 
 def conditioned(mean: Array, cov: Array, n: int) -> tuple[Array, Array, Array]:
-    """Return (F, f, D) of the Gaussian's last part given its first n numbers: y_2 ~ N(F y_1 + f, D), for every step.
+    """Return the distribution of a Gaussian's last part given its first n numbers: y_2 ~ N(F y_1 + f, D).
 
     F = Sigma_21 Sigma_11^-1, f = mu_2 - F mu_1, D = Sigma_22 - F Sigma_12; a ridge on the correlations of y_1 keeps
     directions that were not seen out of F.
+
+    Args:
+        mean: of every step, (T, p).
+        cov: (T, p, p).
+        n: how many numbers are known.
+
+    Returns:
+        F (T, p - n, n), f (T, p - n) and D (T, p - n, p - n).
+
     """
     size = np.sqrt(np.maximum(np.einsum("tii->ti", cov[:, :n, :n]), 1e-16))  # a number that never changes has 1e-8
     correlation = cov[:, :n, :n] / (size[:, :, None] * size[:, None, :]) + RIDGE * np.eye(n)
@@ -68,32 +91,62 @@ def conditioned(mean: Array, cov: Array, n: int) -> tuple[Array, Array, Array]:
 
 
 def fit_dynamics(X: Array, U: Array, alive: Array, strength: float) -> Dynamics:
-    """Return the linear dynamics of every step: a Gaussian to [x; u; x'], conditioned on [x; u]."""
+    """Return the linear dynamics of every step: a Gaussian fitted to [x; u; x'], conditioned on [x; u].
+
+    Args:
+        X: the states, (N, T + 1, n).
+        U: the controls, (N, T, m).
+        alive: which steps were taken, (N, T).
+        strength: of the prior, in samples.
+
+    """
     Y = np.concatenate([X[:, :-1], U, X[:, 1:]], axis=2)
     return Dynamics(*conditioned(*gaussians(Y, alive, strength), X.shape[2] + U.shape[2]))
 
 
 def linearise(X: Array, means: Array, std: Array, alive: Array, strength: float) -> Controller:
-    """Return the linear controller nearest to a policy: a Gaussian to [x; mean(x)], conditioned on x; its noise added.
+    """Return the linear controller nearest to a policy: a Gaussian fitted to [x; mean(x)], conditioned on x.
 
-    X: (N, T, n); means: (N, T, m), what the policy says of them; std: (m,).
+    Args:
+        X: the states, (N, T, n).
+        means: the policy's mean actions there, (N, T, m).
+        std: the deviation of its noise, (m,), which is added.
+        alive: which steps were taken, (N, T).
+        strength: of the prior, in samples.
+
     """
     K, k, S = conditioned(*gaussians(np.concatenate([X, means], axis=2), alive, strength), X.shape[2])
     return Controller(K, k, S + np.diag(std**2))
 
 
 def weighted_cost(T: int, state_weights: Array, control_weight: float, m: int) -> Cost:
-    """Return the cost sum_i w_i x_i^2 + w_u u'u of every step."""
+    """Return the cost sum_i w_i x_i^2 + w_u u'u of every step.
+
+    Args:
+        T: the number of steps.
+        state_weights: w, (n,).
+        control_weight: w_u.
+        m: the size of u.
+
+    """
     weights = np.concatenate([state_weights, np.full(m, control_weight)])
     size = len(weights)
     return Cost(np.tile(2 * np.diag(weights), (T, 1, 1)), np.zeros((T, size)), np.zeros(T))
 
 
 def fit_cost(Z: Array, costs: Array) -> tuple[Array, Array, float]:
-    """Return (C, c, e) of the convex quadratic 1/2 z'C z + c'z + e near `costs` (R,) at Z (R, n + m), by regression.
+    """Return the convex quadratic 1/2 z'C z + c'z + e that is near some costs, by regression.
 
     Three steps: a ridge regression on all products of two numbers of the standardised z; negative eigenvalues of C set
     to 0, as LQR needs; c and e fitted once more to what that C leaves.
+
+    Args:
+        Z: where the costs were paid, (R, n + m).
+        costs: (R,).
+
+    Returns:
+        C (n + m, n + m), c (n + m,) and e.
+
     """
     # 1. standardise, so that one ridge serves all units
     mean, size = Z.mean(axis=0), Z.std(axis=0)
@@ -119,7 +172,16 @@ def fit_cost(Z: Array, costs: Array) -> tuple[Array, Array, float]:
 
 
 def ridge(features: Array, targets: Array) -> Array:
-    """Return the coefficients b that minimise |targets - features b|^2 + ridge |b|^2, features of about unit size."""
+    """Return the coefficients b that minimise |targets - features b|^2 + ridge |b|^2.
+
+    Args:
+        features: (R, p), of about unit size.
+        targets: (R,).
+
+    Returns:
+        b, (p,).
+
+    """
     normal = features.T @ features
     return np.linalg.solve(normal + RIDGE * len(features) * np.eye(len(normal)), features.T @ targets)
 
@@ -140,23 +202,31 @@ class CostNetwork:
         return cls(initialise_mlp(rng, layer_sizes(p, HIDDEN, 1), 0.0), np.zeros((2, p + 1)))
 
     def fitted(self, Z: Array, costs: Array, rounds: int, reduction: Reduction = SERIAL) -> "CostNetwork":
-        """Return the network after `rounds` Gauss-Newton steps towards the costs (R,) at Z (R, p)."""
+        """Return the network after some Gauss-Newton steps towards costs.
+
+        Args:
+            Z: where the costs were paid, (R, p).
+            costs: (R,).
+            rounds: the number of steps.
+            reduction: who computes which rows.
+
+        """
         both, units = np.column_stack([Z, costs]), self.units
         if not np.any(units):
             mean, size = both.mean(axis=0), both.std(axis=0)
             units = np.stack([mean, np.where(size > 1e-8 * (1 + np.abs(mean)), size, 1.0)])
         both = (both - units[0]) / units[1]
         to = Targets(both[:, :-1], both[:, -1:], np.ones((len(both), 1, 1)), reduction)
-        return CostNetwork(imitate(self.w, self._sizes(), to, rounds)[0], units)
+        return CostNetwork(imitate(self.w, self._sizes, to, rounds)[0], units)
 
     def value(self, Z: Array) -> Array:
         """Return the costs (R,) at Z (R, p)."""
-        return self.units[0, -1] + self.units[1, -1] * self._at(self._standardised(Z)).outputs[:, 0]
+        return self.units[0, -1] + self.units[1, -1] * Linearisation(self.w, self._sizes, self._z(Z)).outputs[:, 0]
 
     def expansion(self, Z: Array) -> Cost:
         """Return the quadratic near each of the places Z (T, p): value and gradient there, and the convex part of C."""
         p, size, unit = Z.shape[1], self.units[1, :-1], self.units[1, -1]
-        z = self._standardised(Z)
+        z = self._z(Z)
         # 1. second derivatives: by differences of the first ones
         there = STEP * np.eye(p)
         H = np.stack([self._gradient(z + h) - self._gradient(z - h) for h in there], axis=1) / (2 * STEP)
@@ -170,15 +240,14 @@ class CostNetwork:
         c = unit * self._gradient(z) / size - moved
         return Cost(C, c, self.value(Z) - np.sum(c * Z, axis=1) - 0.5 * np.sum(moved * Z, axis=1))
 
-    def _sizes(self) -> list[tuple[int, int]]:
+    @property
+    def _sizes(self) -> Sizes:
         return layer_sizes(self.units.shape[1] - 1, HIDDEN, 1)
 
-    def _standardised(self, Z: Array) -> Array:
+    def _z(self, Z: Array) -> Array:
+        """Return the standardised z of every place, (R, p)."""
         return np.asarray((Z - self.units[0, :-1]) / self.units[1, :-1])
-
-    def _at(self, z: Array) -> Linearisation:
-        return Linearisation(self.w, self._sizes(), z)
 
     def _gradient(self, z: Array) -> Array:
         """Return the derivative of the network in its standardised inputs, (T, p)."""
-        return np.asarray(self._at(z).input_product(np.ones((len(z), 1))))
+        return np.asarray(Linearisation(self.w, self._sizes, z).input_product(np.ones((len(z), 1))))

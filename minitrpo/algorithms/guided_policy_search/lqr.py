@@ -55,12 +55,26 @@ class Trajectory:
 
 
 def step_back(C: Array, c: Array, F: Array, f: Array, V: Array, v: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """Return what is best at one step, and the cost to go with it: K (m, n), k (m,), inverse (m, m), V (n, n), v (n,).
+    """Return the best controls of one step, u = K x + k, and the cost to go with them.
 
     The step costs 1/2 z'C z + c'z, and leads to x' = F z + f, from where 1/2 x'V x + v'x is still to be paid, constants
-    left out. C: (n + m, n + m); c: (n + m,); F: (n, n + m); f: (n,); V: (n, n); v: (n,); C and V are symmetric.
-    Best is u = K x + k; inverse is that of H_uu: how little the cost minds another u. The new V is exactly symmetric.
-    LinAlgError if H_uu is singular.
+    left out.
+
+    Args:
+        C: (n + m, n + m), symmetric.
+        c: (n + m,).
+        F: (n, n + m).
+        f: (n,).
+        V: (n, n), symmetric.
+        v: (n,).
+
+    Returns:
+        K (m, n), k (m,), the inverse of H_uu (m, m), which says how little the cost minds another u, and of the cost to
+        go before the step V (n, n), exactly symmetric, and v (n,).
+
+    Raises:
+        LinAlgError: if H_uu is singular.
+
     """
     n = len(V)
     # 1. what the step costs, and the state it leads to, as a quadratic in z: 1/2 z'H z + h'z
@@ -84,8 +98,22 @@ def backward(dynamics: Dynamics, cost: Cost, pbar: Controller | None = None, eta
         K_t = -H_uu^-1 H_ux     k_t = -H_uu^-1 h_u     S_t = eta H_uu^-1
         V_t = H_xx + H_xu K_t   v_t = h_x + H_xu k_t
 
-    With eta = 0 this is the Riccati recursion, and the controller has no noise. LinAlgError if an H_uu is singular.
+    With eta = 0 this is the Riccati recursion, and the controller has no noise.
+
+    Args:
+        dynamics: of T steps.
+        cost: of the same steps.
+        pbar: the controller to stay near; None with eta = 0.
+        eta: the weight of the KL.
+
+    Returns:
+        The controller p.
+
+    Raises:
+        LinAlgError: if an H_uu is singular.
+
     Source: Levine & Abbeel 2014; Riccati's equation for eta = 0.
+
     """
     T, n, width = dynamics.F.shape
     m = width - n
@@ -99,11 +127,19 @@ def backward(dynamics: Dynamics, cost: Cost, pbar: Controller | None = None, eta
 
 
 def with_kl(cost: Cost, pbar: Controller, eta: float) -> tuple[Array, Array]:
-    """Return C (T, n + m, n + m) and c (T, n + m) of a cost to which eta KL(p || pbar) is added, for all steps.
+    """Return C and c of a cost to which eta KL(p || pbar) is added, for all steps.
 
-    What of that KL depends on u is eta/2 (u - Kbar x - kbar)' P (u - Kbar x - kbar), with P = Sbar^-1. In z = [x; u]
-    the difference is G z - kbar, with G = [-Kbar, I]; so C gains eta G'P G, and c loses eta G'P kbar. cost.C and cost.c
-    have the shapes of what is returned; pbar.K is (T, m, n), pbar.k (T, m), pbar.S = Sbar (T, m, m).
+    The part of that KL which depends on u is eta/2 (u - Kbar x - kbar)' P (u - Kbar x - kbar), with P = Sbar^-1. In
+    z = [x; u] the difference is G z - kbar, with G = [-Kbar, I]; so C gains eta G'P G, and c loses eta G'P kbar.
+
+    Args:
+        cost: cost.C is (T, n + m, n + m), cost.c (T, n + m).
+        pbar: pbar.K is (T, m, n), pbar.k (T, m), pbar.S = Sbar (T, m, m).
+        eta: the weight of the KL.
+
+    Returns:
+        C (T, n + m, n + m) and c (T, n + m).
+
     """
     T, m, _ = pbar.K.shape
     # 1. G for all steps: (T, m, n + m)
@@ -114,7 +150,18 @@ def with_kl(cost: Cost, pbar: Controller, eta: float) -> tuple[Array, Array]:
 
 
 def forward(dynamics: Dynamics, p: Controller, mu0: Array, Sigma0: Array) -> Trajectory:
-    """Return where a controller leads from x_0 ~ N(mu0, Sigma0), (n,) and (n, n)."""
+    """Return where a controller leads.
+
+    Args:
+        dynamics: of T steps.
+        p: the controller.
+        mu0: the mean of the first state, (n,).
+        Sigma0: its covariance, (n, n).
+
+    Returns:
+        The distribution of z at every step.
+
+    """
     T, m, n = p.K.shape
     mu, Sigma = np.empty((T, n + m)), np.empty((T, n + m, n + m))
     x, X = mu0, Sigma0
@@ -131,15 +178,21 @@ def forward(dynamics: Dynamics, p: Controller, mu0: Array, Sigma0: Array) -> Tra
 
 def expected_costs(cost: Cost, at: Trajectory) -> Array:
     """Return the expected cost of every step, (T,): 1/2 tr(C Sigma) + 1/2 mu'C mu + c'mu + e."""
-    spread = np.einsum("tij,tij->t", cost.C, at.Sigma)
+    traces = np.einsum("tij,tij->t", cost.C, at.Sigma)
     squares = np.einsum("ti,tij,tj->t", at.mu, cost.C, at.mu)
-    return 0.5 * (spread + squares) + np.einsum("ti,ti->t", cost.c, at.mu) + cost.e
+    return 0.5 * (traces + squares) + np.einsum("ti,ti->t", cost.c, at.mu) + cost.e
 
 
 def kl(p: Controller, pbar: Controller, at: Trajectory) -> float:
-    """Return KL(p || pbar), the sum over all steps in nats, where the states are distributed as `at` says: p's own.
+    """Return KL(p || pbar), the sum over all steps in nats.
 
     A step has 1/2 [tr(P S) - m + ln|Sbar| - ln|S| + E_x (dK x + dk)'P (dK x + dk)], P = Sbar^-1, dK = K - Kbar.
+
+    Args:
+        p: a controller.
+        pbar: another one.
+        at: the distribution of the states under p.
+
     """
     m, n = p.K.shape[1:]
     P, dK = np.linalg.inv(pbar.S), p.K - pbar.K
@@ -151,35 +204,49 @@ def kl(p: Controller, pbar: Controller, at: Trajectory) -> float:
 
 @dataclass(frozen=True)
 class Limited:
-    """The controller that a KL limit allows, where it leads, and the multiplier eta with which it was found."""
+    """The controller that a KL limit allows."""
 
     p: Controller
-    at: Trajectory
-    eta: float
-    kl: float
+    at: Trajectory  # where it leads
+    eta: float  # the multiplier of which it is the best controller
+    kl: float  # its KL from pbar, in nats
 
 
 def kl_limited(
     dynamics: Dynamics, cost: Cost, pbar: Controller, mu0: Array, Sigma0: Array, limit: float, eta: float = 1.0
 ) -> Limited:
-    """Return the controller of least expected cost with KL(p || pbar) <= limit, in nats, used to within 10 %.
+    """Return the controller of least expected cost with KL(p || pbar) <= limit, of which 90 % at least are used.
 
     The KL falls as eta grows. So eta is multiplied or divided by 10 until it is known to lie between two values, whose
-    geometric mean is tried from then on. eta: where to begin. Where no eta gives numbers, pbar itself is the answer.
+    geometric mean is tried from then on.
+
+    Args:
+        dynamics: of T steps.
+        cost: of the same steps.
+        pbar: the controller to stay near.
+        mu0: the mean of the first state, (n,).
+        Sigma0: its covariance, (n, n).
+        limit: of the KL, in nats, summed over all steps.
+        eta: the multiplier to begin with.
+
+    Returns:
+        The controller; pbar itself where no eta gives numbers.
+
     Source: Levine & Abbeel 2014.
+
     """
     low, high = ETA_LIMITS
-    found = Limited(pbar, forward(dynamics, pbar, mu0, Sigma0), eta, 0.0)
+    best = Limited(pbar, forward(dynamics, pbar, mu0, Sigma0), eta, 0.0)
     for _ in range(60):
         p = backward(dynamics, cost, pbar, eta)
         at = forward(dynamics, p, mu0, Sigma0)
         distance = kl(p, pbar, at)
         if distance <= limit:
-            found, high = Limited(p, at, eta, distance), eta
+            best, high = Limited(p, at, eta, distance), eta
             if distance >= CLOSE * limit:
-                return found
+                return best
             eta = max(eta / 10, np.sqrt(low * high))
         else:  # not a number counts as too far
             low = eta
             eta = min(eta * 10, np.sqrt(low * high))
-    return found
+    return best

@@ -8,9 +8,9 @@
     6. else a step of theta; theta- = theta every C .... algorithms/off_policy/bundles.py: Bundles.apply
 
 The server refuses what it should not trust: gradients that are too old (`--max-staleness`), and those whose loss lies
-far outside of what is usual. With `--learners` and `--servers` each of its four parts is a process of its own: actors,
-replay, learners, a parameter server in shards. Source: Nair et al. 2015, algorithm 1; there a learner tests its own
-losses, here the server tests those of all.
+far outside of what is usual. With `--transport server` rank 0 is the parameter server, and with `--learners` the
+learners are processes of their own. Source: Nair et al. 2015, algorithm 1; there a learner tests its own losses, here
+the server tests those of all, and the parameters of a large network are split over several servers, here one has all.
 """
 
 from dataclasses import dataclass

@@ -61,7 +61,7 @@ class ReplayLearner(Algorithm):
     `gradients`, `step` and `after_updates`.
     """
 
-    assists_with = ("segments",)
+    sharded_with = ("segments",)
     columns: ClassVar[tuple[str, ...]] = ("td_loss", "mean_q", "exploration", "updates")
     chart: ClassVar[tuple[str, ...] | None] = ("td_loss",)
     chart_label = "loss (return^2)"
@@ -74,7 +74,7 @@ class ReplayLearner(Algorithm):
         shards = max(1, context.slots)
         self.buffer = buffer_of(context.policy, shards, -(-settings.replay_size // shards))
         self.steps, self.updates = 0, 0
-        self._reduction, self._synchronised = ordered_allreduce(context.comm), context.comm.size == 1
+        self._reduction = ordered_allreduce(context.comm)
         self.theta, self.networks = self.first_networks()
 
     # --- the update: of one network here
@@ -144,7 +144,7 @@ class ReplayLearner(Algorithm):
     def plan(self) -> Plan:
         return Plan(self.theta)
 
-    def digest(self, plan: Plan, fragment: Fragments) -> Arrays:
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
         rows = multi_step(fragment, self.settings.n_step, self.settings.discount)
         shard = int(fragment.numbers[0]) % len(self.buffer.added)
         if self.context.comm.rank > 0:  # a rank that shares the update computes gradients from its shards
@@ -152,26 +152,18 @@ class ReplayLearner(Algorithm):
         return rows | {"shards": np.full(fragment.steps, shard)}
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        s, comm = self.settings, self.context.comm
-        for shard in np.unique(batch["shards"]).tolist():
-            here = batch["shards"] == shard
-            self.buffer.add(shard, {name: rows[here] for name, rows in batch.items() if name != "shards"})
-        self.steps += len(batch["shards"])
+        s = self.settings
+        # 1. the root adds the rows of all ranks; the others have added those of their own environments
+        if self.context.comm.rank == 0:
+            for shard in np.unique(batch["shards"]).tolist():
+                here = batch["shards"] == shard
+                self.buffer.add(shard, {name: rows[here] for name, rows in batch.items() if name != "shards"})
+            self.steps += len(batch["shards"])
+        # 2. only the root knows how many steps all ranks took, and how many rows every shard has
+        self.steps, sizes = self.context.comm.broadcast((self.steps, self.buffer.sizes))
+        # 3. all ranks make the updates that are due
         due = updates_due(self.steps, s.warm_up, s.replay_ratio, self.updates)
-        if comm.size > 1:
-            # the other ranks need the networks and the sizes of all shards; after a resume the transitions, too
-            done = np.array([self.steps, self.updates])
-            news = {"networks": self.networks, "done": done, "due": np.array([due]), "sizes": self.buffer.sizes}
-            comm.broadcast(news if self._synchronised else news | {"buffer": self.buffer.state()})
-            self._synchronised = True
-        return self.after_updates(self._updates(due, self.buffer.sizes, rng), due)
-
-    def assist(self, plan: Plan, rng: np.random.Generator) -> None:
-        news: Nested = self.context.comm.broadcast({})
-        if "buffer" in news:
-            self.buffer.restore(news["buffer"])
-        self.networks, (self.steps, self.updates) = news["networks"], news["done"].tolist()
-        self._updates(int(news["due"][0]), news["sizes"], rng)
+        return self.after_updates(self._updates(due, sizes, rng), due)
 
     def _updates(self, count: int, sizes: Array, rng: np.random.Generator) -> Array:
         """Make so many updates; return the sums that they report, per transition, (K,); one NaN without an update."""
@@ -201,7 +193,6 @@ class ReplayLearner(Algorithm):
         self.theta, self.networks = arrays["theta"], arrays["networks"]
         self.steps, self.updates = arrays["done"].tolist()
         self.buffer.restore(arrays["buffer"])
-        self._synchronised = self.context.comm.size == 1
 
 
 def buffer_of(policy: Any, shards: int, capacity: int) -> ReplayBuffer:

@@ -136,7 +136,7 @@ def settings_of(choice: Choice) -> str:
     """Return the settings in which a run differs from the defaults of its algorithm on this environment."""
     preset = presets(algorithm_of(choice.common.algorithm))["default"]
     start = {"algorithm": choice.common.algorithm, "env": choice.common.env}
-    usual = chosen({**preset.values, **preset.by_env.get(choice.common.env, {}), **start}).flat()
+    usual = chosen({**preset.settings(choice.common.env), **start}).flat()
     others = (f"{flag(n)} {v}" for n, v in choice.flat().items() if n not in start and (v != usual[n] or n == "seed"))
     return " ".join([choice.common.algorithm, *others])
 

@@ -34,7 +34,7 @@ class Task:
 
     environment: str
     tick: Line  # one step of all episodes in play
-    digest: Line  # what a rank makes of its steps before they travel, packing included
+    prepare: Line  # what a rank makes of its steps before they travel, packing included
     order: Line  # unpacking and sorting at the root
     rest: Line  # of an update: filter, report
     advantages: Line
@@ -42,8 +42,7 @@ class Task:
     critic: Line  # its whole fit
     trials: float  # policies that a line search tries, on average
     parameters: int  # of the policy
-    step_bytes: float  # that travel for each step; of which to rank 0, where rows go straight to who needs them:
-    root_bytes: float
+    step_bytes: float  # that travel for each step
     shared_slowdown: float  # how many times as long a core takes when all cores of the machine are in use
     noise_scale: float  # steps; infinite where the batches were too small to see a signal
     lengths: Array  # of the last episodes, in steps

@@ -38,8 +38,8 @@ from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import flags, launcher, mpiexec
 from minitrpo.training.context import RunContext
-from minitrpo.training.gather import digested, in_episode_order
-from minitrpo.training.learner import Learner
+from minitrpo.training.gather import in_episode_order, prepare_fragments
+from minitrpo.training.root import Root
 from minitrpo.training.synchronous import make_rank
 
 Samples = list[tuple[float, float]]  # a number, and the seconds that it took
@@ -109,7 +109,7 @@ class Updates:
         context = RunContext(choice, spec, RunFolder(Path("nowhere")), {})
         rank, _ = make_rank(context, Comm(), self.timeline)
         self.algorithm: Any = rank.algorithm
-        self.learner = Learner(context, rank.algorithm)
+        self.learner = Root(context, rank.algorithm)
         self.collector: Any = rank.collector
         self.lengths: list[int] = []
         self.trials: list[float] = []
@@ -117,13 +117,13 @@ class Updates:
         self.sizes: dict[str, float] = {}
 
     def update(self) -> tuple[int, dict[str, float]]:
-        """Play, digest, sort and learn; return the number of steps, and the seconds of each part."""
+        """Play, prepare, sort and learn; return the number of steps, and the seconds of each part."""
         algorithm, theta, s = self.algorithm, self.algorithm.theta.copy(), self.algorithm.settings
         plan, request = self.learner.plan()
         self.collector.refill()
         played = self.collector.collect(request)
         steps = sum(fragment.steps for fragment in played)
-        buffer, digest = computed(lambda: packed(digested(algorithm, plan, request, played)))
+        buffer, prepare = computed(lambda: packed(prepare_fragments(algorithm, plan, request, played)))
         gathered, order = computed(lambda: in_episode_order([unpacked(buffer)]))
         values = advantages_of(algorithm.critic, algorithm.critic_state, gathered.batch, s.discount, s.gae_lambda)
         self.timeline.take()
@@ -131,14 +131,13 @@ class Updates:
         spans = self.timeline.take()
         learned = {part: spans[part] for part in ("advantages", "policy", "critic")}
         # what is not seconds
-        spread = sum(gathered.batch[name].nbytes for name in algorithm.spread)
-        self.sizes = {"step_bytes": len(buffer) / steps, "root_bytes": (len(buffer) - spread) / steps}
+        self.sizes = {"step_bytes": len(buffer) / steps}
         self.lengths = (self.lengths + gathered.fragments["lengths"].tolist())[-1000:]
-        self.trials.append(float(self.learner.row()["line_search_steps"]))
+        self.trials.append(float(self.learner.row().columns["line_search_steps"]))
         columns = (gathered.batch["observations"], gathered.batch["actions"], standardise(values["advantages"]))
         pieces = zip(*(np.array_split(column, PIECES) for column in columns), strict=True)
         self.gradients.append(np.array([policy_gradient(algorithm.policy, theta, *piece) for piece in pieces]))
-        return steps, {"digest": digest, "order": order, "rest": rest - sum(learned.values()), **learned}
+        return steps, {"prepare": prepare, "order": order, "rest": rest - sum(learned.values()), **learned}
 
     def ticks(self) -> Samples:
         """Return the seconds of one step of all episodes in play; afterwards there are no more updates."""

@@ -61,10 +61,10 @@ class Iteration:
     narrow: float  # lost because few episodes on a rank fill its lockstep badly
     counter: float
     wait: float  # for the last rank
-    digest: float
+    prepare: float  # what travels, on the ranks that played it
     gather: float
     root: float  # what rank 0 does alone
-    spread: float  # samples to those who learn
+    samples: float  # from rank 0 to all ranks that learn
     shared: float  # what the ranks that learn do
     sums: float  # messages between these
     critic: float  # what of its fit is not hidden
@@ -81,7 +81,7 @@ def iteration(
     """Return the seconds of an update of about `steps` steps on P ranks; seed: of its episodes' lengths."""
     lengths, net = episodes_of(task, steps, seed), machine.network
     steps, crowd = int(lengths.sum()), crowding(task, machine, ranks)
-    to_root, broadcast = bytes_to_root(task, design, ranks, len(lengths), steps), 0.0
+    to_root, broadcast = bytes_to_root(task, design, len(lengths), steps), 0.0
     if ranks > 1:  # policy and plan, and a barrier that lets none go early
         short = machine.exchange or 4 * formulas.rounds(ranks) * net.latency
         broadcast = short + formulas.broadcast(net, ranks, 8 * task.parameters)
@@ -89,9 +89,9 @@ def iteration(
     return Iteration(
         broadcast=broadcast,
         **collecting(inputs.messages, task, machine, design, ranks, lengths),
-        digest=crowd * task.digest.each * steps / ranks + task.digest.fixed,
+        prepare=crowd * task.prepare.each * steps / ranks + task.prepare.fixed,
         gather=arrives + task.order(steps) * min(1.0, to_root / (steps * task.step_bytes)),
-        spread=spreading(task, machine, design, ranks, len(lengths), steps),
+        samples=broadcasting(task, machine, design, ranks, steps),
         **learning(inputs.messages, task, machine, design, ranks, steps),
     )
 
@@ -135,26 +135,16 @@ def collecting(
     return {"ideal": ideal, "narrow": max(0.0, mean - ideal), "counter": queued + last, "wait": wait}
 
 
-def bytes_to_root(task: Task, design: Design, ranks: int, fragments: int, steps: int) -> float:
-    """Return the bytes that go to the root: all samples, or what it needs of each, or of each episode its return."""
-    if design.trees:
-        return 8.0 * fragments
-    return steps * (task.step_bytes if design.learner == "root" or ranks == 1 else task.root_bytes)
+def bytes_to_root(task: Task, design: Design, fragments: int, steps: int) -> float:
+    """Return the bytes that go to the root: all samples, or of each episode its return."""
+    return 8.0 * fragments if design.trees else steps * task.step_bytes
 
 
-def spreading(task: Task, machine: Machine, design: Design, ranks: int, fragments: int, steps: int) -> float:
-    """Return the seconds in which the ranks that learn get their samples, straight from those that played them.
-
-    A fragment goes to the one or two ranks that step with it, to one that helps with its advantages, and to all who
-    fit: these get all rows, and put them in order.
-    """
+def broadcasting(task: Task, machine: Machine, design: Design, ranks: int, steps: int) -> float:
+    """Return the seconds in which all ranks get the sorted samples from the root, if they learn with it."""
     if design.trees or design.learner == "root" or ranks == 1:
         return 0.0
-    everything = steps * task.step_bytes
-    rows, few = steps * (task.step_bytes - task.root_bytes), steps * task.root_bytes
-    sent = formulas.gather(machine.network, min(ranks, 4 * fragments), rows)
-    sent += task.order.each * steps * rows / everything
-    return sent + formulas.broadcast(machine.network, ranks, few)
+    return formulas.broadcast(machine.network, ranks, steps * task.step_bytes)
 
 
 def learning(
@@ -197,10 +187,7 @@ def learning(
 
 
 def summed(net: Network, ranks: int, size: float, count: int) -> float:
-    """Return the seconds of a sum of `count` parts: few go to every rank; of more, FAN to one rank, and so on."""
+    """Return the seconds of a sum of `count` parts: few go to every rank; many to rank 0, which broadcasts the sum."""
     if count <= FAN:
         return formulas.all_gather(net, ranks, size * count)
-    levels = 0
-    while count > 1:
-        count, levels = -(-count // FAN), levels + 1
-    return levels * formulas.gather(net, min(FAN, ranks), FAN * size) + formulas.broadcast(net, ranks, size)
+    return formulas.gather(net, ranks, size * count) + formulas.broadcast(net, ranks, size)

@@ -34,14 +34,14 @@ SHOWN = 1  # which of the designs has its costs in a table of several
 GROUPS = {  # what an iteration is made of -> parts of the model, and a colour
     "playing": (("ideal", "narrow"), BLUE),
     "waiting for the last episodes": (("counter", "wait"), ORANGE),
-    "messages": (("broadcast", "gather", "spread", "sums"), RED),
-    "arithmetic of the policy's step": (("digest", "root", "shared"), PURPLE),
+    "messages": (("broadcast", "gather", "samples", "sums"), RED),
+    "arithmetic of the policy's step": (("prepare", "root", "shared"), PURPLE),
     "fit of the critic": (("critic",), GREEN),
 }
 TENTHS = {  # what may break first -> a part of the model
     "gather to rank 0": "gather",
     "arithmetic of rank 0": "root",
-    "samples to the learning ranks": "spread",
+    "samples to the learning ranks": "samples",
     "sums and broadcasts": "sums",
     "the pool's one counter": "counter",
     "the last episodes": "wait",
@@ -129,13 +129,13 @@ def breaks(job: Job, design: Design) -> dict[str, float]:
     """
     at = sorted({*(2**k for k in range(1, 17)), RANKS[-1]})
     ones = [iteration(job.inputs, job.task, job.machine, design, ranks, STEPS_EACH * ranks) for ranks in at]
-    tenth = [TENTH * (one.ideal + one.digest + one.shared) for one in ones]
+    tenth = [TENTH * (one.ideal + one.prepare + one.shared) for one in ones]
     costs = {name: [getattr(one, part) for one in ones] for name, part in TENTHS.items()}
     fair = [job.task.critic(STEPS_EACH * ranks) / ranks for ranks in at]
     costs["the few ranks of the critic"] = [one.critic - each for one, each in zip(ones, fair, strict=True)]
     costs["start-up of ranks"] = [starting(job.inputs, ranks) / round(job.steps / job.batch) for ranks in at]
     found = {name: crossing(at, np.array(each) / tenth) for name, each in costs.items()}
-    found["memory of rank 0"] = MEMORY / (COPIES * bytes_to_root(job.task, design, RANKS[-1], 1, STEPS_EACH))
+    found["memory of rank 0"] = MEMORY / (COPIES * bytes_to_root(job.task, design, 1, STEPS_EACH))
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
@@ -180,7 +180,8 @@ def of_tables(job: Job) -> str:
     lines = []
     for rows in zip(*job.tables.values(), strict=True):
         row, (part, share) = rows[SHOWN], rows[SHOWN].bottleneck
-        rest = (f"{100 * row.efficiency:.3g} %", f"{row.dollars:.2g}", f"{part} ({100 * share:.0f} %)")
+        dollars = float(f"{row.dollars:.2g}")  # two digits, without an exponent
+        rest = (f"{100 * row.efficiency:.3g} %", f"{dollars:,g}", f"{part} ({100 * share:.0f} %)")
         lines.append([f"{row.ranks:,}", *(f"{each.seconds:,.3g}" for each in rows), *rest])
     return table(head, lines, {len(head) - 1})
 

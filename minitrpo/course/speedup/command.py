@@ -25,7 +25,7 @@ from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 from minitrpo.reports.plots import BLUE, COLORS, GREY, RED
 from minitrpo.run_folder.atomic_files import write_atomically
-from minitrpo.run_folder.folder import SECONDS
+from minitrpo.run_folder.metrics_log import SECONDS
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import flags
 from minitrpo.supervision.program import command

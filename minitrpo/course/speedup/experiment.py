@@ -10,7 +10,8 @@ import numpy as np
 
 from minitrpo.course.speedup.statistics import efficiency, karp_flatt, speedup, speedup_interval
 from minitrpo.policies import Array
-from minitrpo.run_folder.folder import SECONDS, RunFolder
+from minitrpo.run_folder.folder import RunFolder
+from minitrpo.run_folder.metrics_log import SECONDS
 from minitrpo.supervision.jobs import mpiexec
 
 Key = TypeVar("Key")
