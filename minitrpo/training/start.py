@@ -13,8 +13,9 @@ from minitrpo.contract import check_beginning
 from minitrpo.core import load_core
 from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, place_of
 from minitrpo.experience.environments import EnvironmentSpec, describe
+from minitrpo.experience.repeatability import RESTLESS, repeats
 from minitrpo.experience.rollouts import is_batched
-from minitrpo.experience.vector_env import RESTLESS, closed_environments, repeats
+from minitrpo.experience.vector_env import closed_environments
 from minitrpo.parallel.comm import Comm, on_all, on_root
 from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.run_folder.folder import RunFolder, newest
