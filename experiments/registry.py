@@ -28,6 +28,7 @@ from experiments.harness import Experiment, made_by
 from minitrpo.course import reinforce
 from minitrpo.course.scaling.command import shown as shown_of
 from minitrpo.errors import BadInput
+from minitrpo.run_folder.metrics_log import COLUMNS
 
 ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, seconds.EXPERIMENT)
 ALONE += (as_typed.EXPERIMENT, limit.EXPERIMENT, limit.OF_A_RUN, *parts.EXPERIMENTS, scaling.EXPERIMENT)
@@ -54,12 +55,20 @@ def shown(experiment: Experiment) -> str:
     return f"{experiment.report(experiment, runs)}\n\n*{made}.*"
 
 
+def columns_of_metrics() -> str:
+    """Return the table of the columns that every metrics.csv has, whatever the algorithm."""
+    where = {"evaluation": "with `--eval-every`", "gradients": "asynchronous algorithms"}
+    rows = [f"| `{column.name}` | {column.meaning} | {where.get(column.group, '')} |" for column in COLUMNS]
+    return "\n".join(["| column | meaning | only |", "| --- | --- | --- |", *rows])
+
+
 # What stands in a page between <!-- name --> and <!-- /name -->
 BLOCKS: dict[str, Callable[[], str]] = {
     "claims": claims.table,
     "verdicts": claims.meanings,
     "claims_elsewhere": claims.elsewhere.table,
     "reinforce": lambda: f"```python\n{getsource(reinforce)}```",
+    "columns": columns_of_metrics,
     "members": family.members,
     "tuned": family.tuned_table,
     "recorded": scaling.prediction,

@@ -39,6 +39,7 @@ WHOLE = ("advantages", "gradient", "fisher", "direction", "search")
 
 # What a lecture is about, where its marker does not say: <!-- loop --> or <!-- loop: gradient, critic -->
 TODAY = {
+    "00": ("collect", "gradient"),
     "01": ("advantages", "gradient"),
     "02": ("fisher",),
     "03": ("direction",),

@@ -1,6 +1,6 @@
 """What an asynchronous algorithm is: gradients of old parameters, applied as they come to parameters that all share.
 
-`training.asynchronous` plays such a class over each of the transports of `parallel.parameter_server`.
+`training.asynchronous` plays such a class over each of the transports of `training.transports`.
 """
 
 from abc import abstractmethod
@@ -76,7 +76,7 @@ class AsynchronousAlgorithm(Member):
     """
 
     loop = "asynchronous"
-    pulled: ClassVar[tuple[str, ...]] = ("theta",)  # which shared arrays a worker is given
+    pulled: ClassVar[tuple[str, ...]] = ("theta",)  # which shared arrays a worker pulls
     transports: ClassVar[tuple[str, ...]] = TRANSPORTS  # those that make sense
 
     @abstractmethod
@@ -133,17 +133,23 @@ class AsynchronousAlgorithm(Member):
 def descend(shared: Arrays, gradient: Array, optimiser: Optimiser, step_size: float, prefix: str = "") -> None:
     """Step shared["theta"] down a gradient, in place: every array of `shared` stays where it is, and is changed there.
 
-    optimiser(arrays, gradient, step_size) returns its new arrays and the step. Its arrays are those of `shared` whose
-    names begin with `prefix`; it calls them by the rest of the name. The gradient is not changed.
     Ranks that write at the same time overwrite each other's updates. Fewer are lost if the optimiser works in place,
-    which takes less time: it returns the arrays that it was given.
+    which takes less time: it returns the arrays that it took.
+
+    Args:
+        shared: theta, and the arrays of the optimiser, whose names begin with `prefix`.
+        gradient: (P,); it is not changed.
+        optimiser: from (its arrays by the rest of their names, gradient, step_size) to its new arrays and the step.
+        step_size: how far to step.
+        prefix: of the names of the optimiser's arrays.
+
     """
-    # 1. the optimiser's own arrays, by the names that it gave them
-    own = {name.removeprefix(prefix): array for name, array in shared.items() if name.startswith(prefix)}
+    # 1. the optimiser's arrays, by its names for them
+    before = {name.removeprefix(prefix): array for name, array in shared.items() if name.startswith(prefix)}
     # 2. a step
-    after, step = optimiser(own, gradient, step_size)
+    after, step = optimiser(before, gradient, step_size)
     # 3. write the new arrays, and theta, into the memory of the old ones
     for name, array in after.items():
-        if array is not own[name]:
+        if array is not before[name]:
             shared[prefix + name][:] = array
     shared["theta"] -= step

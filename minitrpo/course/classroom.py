@@ -116,8 +116,10 @@ def reveal(guess: object, show: Callable[[], None]) -> None:
     import ipywidgets
     from IPython.display import display
 
-    button, shown = ipywidgets.Button(description="Reveal", tooltip="show the measurement"), ipywidgets.Output()
-    text = ipywidgets.Label("Type your guess in the cell above, then run it and this one again. Or:")
+    # Jupyter handles a press after all cells that are already waiting to run.
+    button = ipywidgets.Button(description="Reveal", tooltip="show the measurement, once no cell runs any more")
+    shown = ipywidgets.Output()
+    text = ipywidgets.Label("Type your guess in the cell above, then run it and this one again. Or, once no cell runs:")
     choice = ipywidgets.HBox([text, button])
 
     def pressed(_: object) -> None:

@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from minitrpo.commands.command_line import RootParser
-from minitrpo.course.checks.register import examine, target
-from minitrpo.course.grading.submissions import COURSE, Submission, submissions
+from minitrpo.course.checks.register import examine, names, target
+from minitrpo.course.grading.submissions import Submission, number_of, submissions
 from minitrpo.errors import BadInput, describe_error
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.supervision.program import command
 
-LECTURES = (  # whose functions an update of TRPO consists of
-    *("01_policy_gradient", "02_natural_gradient", "03_conjugate_gradient", "04_line_search"),
-    *("05a_advantages", "05b_trpo", "09a_adaptive"),
-)
+LECTURES = ("01", "02", "03", "04", "05a", "05b", "09a")  # whose functions an update of TRPO consists of
 SECONDS = 30  # for the check of one function
 WRITTEN = "# written by minitrpo core; sha256 of what follows: "
 
@@ -95,7 +92,7 @@ def collected(folder: Path, say: Callable[[str], None] = print) -> list[Answer]:
     for submission in of_course(folder):
         for exercise in submission.exercises:
             answer, reason = passed(submission, exercise, answers)
-            say(f"{submission.lecture.partition('_')[0]:<4} {exercise:<24} {reason}")
+            say(f"{number_of(submission.lecture):<4} {exercise:<24} {reason}")
             answers += [] if answer is None else [answer]
     together: dict[str, Any] = {"__name__": "core"}
     exec(compile(text_of(answers), "core.py", "exec"), together)  # noqa: S102 - the user's own
@@ -112,9 +109,8 @@ def of_course(folder: Path) -> Iterator[Submission]:
     """
     if not folder.is_dir():
         raise BadInput(f"there is no folder {folder}: `make lab` makes my/, with a copy of every lecture")
-    found = {
-        each.lecture: each for each in submissions(folder) if each.lecture in LECTURES and len(each.path.parts) == 1
-    }
+    top = [each for each in submissions(folder) if len(each.path.parts) == 1]
+    found = {number_of(each.lecture): each for each in top if number_of(each.lecture) in LECTURES}
     if not found:
         raise BadInput(f"{folder} has no notebook of lectures 01 to 05b or 09a")
     yield from (found[lecture] for lecture in LECTURES if lecture in found)
@@ -191,7 +187,7 @@ def answer_in(submission: Submission, exercise: str) -> Answer | None:
                 defined[name] = source
     if exercise not in defined:
         return None
-    of_others = {name for names in COURSE.values() for name in names} - {exercise}
+    of_others = set(names()) - {exercise}
     used_imports: dict[str, str] = {}
     helpers: set[str] = set()
     waiting = [defined[exercise]]
@@ -204,7 +200,7 @@ def answer_in(submission: Submission, exercise: str) -> Answer | None:
                 used_imports[name] = f"from {target(name).__module__} import {name}"
             elif name in imports:
                 used_imports[name] = imports[name]
-    number = submission.lecture.partition("_")[0]
+    number = number_of(submission.lecture)
     in_order = {name: source for name, source in defined.items() if name in helpers}
     return Answer(number, exercise, defined[exercise], used_imports, in_order)
 

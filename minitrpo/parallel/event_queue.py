@@ -24,7 +24,7 @@ class EventQueue:
         self.server, self._works, self._names, self._delay = server, works, names, delay
         self.time = 0.0
         self._arrivals: list[tuple[float, int]] = []  # a heap
-        self._pulled: dict[int, Pulled] = {}  # what workers with an arrival to come were given
+        self._pulled: dict[int, Pulled] = {}  # by workers with an arrival to come
         self._waiting = set(range(len(works)))
 
     def play(self) -> int:

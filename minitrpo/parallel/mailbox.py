@@ -47,11 +47,11 @@ class Mail:
     def receive(self, source: int | None = None) -> tuple[int, int, Array] | None:
         """Return (rank, tag, bytes) of a message that has come, from anybody or from `source`; else None."""
         status = self._mpi.Status()
-        found = self._comm.Improbe(self._mpi.ANY_SOURCE if source is None else source, self._mpi.ANY_TAG, status)
-        if found is None:
+        message = self._comm.Improbe(self._mpi.ANY_SOURCE if source is None else source, self._mpi.ANY_TAG, status)
+        if message is None:
             return None
         buffer = np.empty(status.Get_count(self._mpi.BYTE), np.uint8)
-        found.Recv([buffer, self._mpi.BYTE])
+        message.Recv([buffer, self._mpi.BYTE])
         return status.Get_source(), status.Get_tag(), buffer
 
     def wait(self, source: int, look: Callable[[], None] = lambda: None) -> Array:
@@ -150,9 +150,11 @@ class ReplayMail:
 
     def answer(self, reply: Callable[[Arrays], Arrays]) -> None:
         """Reply to all questions that have come."""
-        while (found := self._mail.receive()) is not None:
-            rank, _, message = found
-            self._mail.send(rank, ANSWER, packed(reply(unpacked(message))))
+        received = self._mail.receive()
+        while received is not None:
+            rank, _, question = received
+            self._mail.send(rank, ANSWER, packed(reply(unpacked(question))))
+            received = self._mail.receive()
 
     def close(self, answer: Callable[[], None]) -> None:
         """Call `answer` until all ranks have called `close`; collective."""

@@ -151,7 +151,7 @@ class ParameterServer:
         Args:
             waiting: the workers that have asked for parameters; those that are let go on are taken out.
             names: of the arrays that they pull.
-            over: says whether the work is over; then nobody waits any more.
+            over: says whether the work is over; then no worker waits any more.
 
         Yields:
             Each worker that goes on, with what it has pulled; None instead if the work is over.
@@ -195,8 +195,8 @@ class ParameterServer:
 def may_go_on(clocks: Array, worker: int, max_lead: int) -> bool:
     """Return whether a worker may begin its next gradient: it is at most `max_lead` gradients ahead of the slowest.
 
-    clocks: (W,) ints, how many gradients each worker has pushed; its own may be the smallest. Nobody waits for a worker
-    that has left: its clock is 2^62, larger than all others.
+    clocks: (W,) ints, how many gradients each worker has pushed; that of `worker` may be the smallest. No worker waits
+    for one that has left: its clock is 2^62, larger than all others.
     """
     return int(clocks[worker]) <= int(clocks.min()) + max_lead
 

@@ -70,7 +70,12 @@ def _seconds(phase: str, meaning: str) -> Column:
 COLUMNS = (
     Column("iteration", "number of the row's last update", lambda r: r.iteration, read=int),
     Column("env_steps", "environment steps since the run began", lambda r: r.env_steps, read=int),
-    Column("time_s", "seconds since the run began, without evaluations", lambda r: r.time_s, read=float),
+    Column(
+        "time_s",
+        "seconds since the run began; an evaluation counts only where other ranks train meanwhile",
+        lambda r: r.time_s,
+        read=float,
+    ),
     Column("episodes", "episodes that ended since the row before", lambda r: r.episodes, read=int),
     Column("mean_return", "their mean return", lambda r: _mean(r.returns, r.episodes)),
     Column("mean_length", "their mean number of steps", lambda r: _mean(r.lengths, r.episodes)),
@@ -92,10 +97,10 @@ COLUMNS = (
     ),
     Column("staleness_max", "the largest", lambda r: staleness_of(r.gradients.histogram)[1], "gradients"),
     _seconds("collect", "seconds in which rank 0 played"),
-    _seconds("wait", "seconds in which rank 0 waited for the other ranks"),
+    _seconds("wait", "seconds in which rank 0 waited for the other ranks, or for their messages"),
     _seconds("gather", "seconds in which rank 0 received what the others had played"),
     _seconds("update", "seconds in which rank 0 learned"),
-    _seconds("iteration", "seconds since the row before, without evaluations"),
+    _seconds("iteration", "seconds since the row before; evaluations count as in `time_s`"),
     Column("ranks", "number of processes", lambda r: r.ranks, "last"),
 )
 

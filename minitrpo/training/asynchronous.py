@@ -1,6 +1,8 @@
 """The loop without a barrier: workers pull, collect, push gradients; the server applies them in order of arrival.
 
-Worker and server are the same for every transport between them: see `parallel.parameter_server`.
+`run` is the whole loop, whatever lies between workers and parameters: see `training.transports`. What a worker does is
+in `training.workers`, what rank 0 counts in `training.monitor`, and what becomes of a gradient in
+`parallel.parameter_server`.
 """
 
 from collections.abc import Callable
@@ -96,8 +98,8 @@ def make_team(context: RunContext, transport: Transport, timeline: Timeline) -> 
         if workers:
             algorithm, notes = workers[0].algorithm, workers[0].notes
         else:
-            algorithm, given = make_algorithm(context.choice, context.spec, None, timeline, workers=transport.workers)
-            notes = given.notes
+            made = make_algorithm(context.choice, context.spec, None, timeline, workers=transport.workers)
+            algorithm, notes = made[0], made[1].notes
         shared = transport.share(starting_arrays(context, algorithm, transport))
         team = Team(workers, make_server(context, shared, algorithm, timeline), notes)
     transport.begin(team)
@@ -107,8 +109,17 @@ def make_team(context: RunContext, transport: Transport, timeline: Timeline) -> 
 def starting_arrays(context: RunContext, algorithm: AsynchronousAlgorithm, transport: Transport) -> Arrays:
     """Return the shared arrays with which a run begins or continues.
 
-    Where it continues to the bit, every worker has its own counts back. Otherwise the number of workers may be another,
+    Where it continues to the bit, every worker gets its counts back. Otherwise the number of workers may be another,
     and worker 0 gets what all had, so that nothing is lost; the clocks begin together.
+
+    Args:
+        context: the run, with its checkpoint.
+        algorithm: has the arrays with which a new run begins.
+        transport: how many workers there are, and whether the run continues to the bit.
+
+    Returns:
+        Arrays by name, the algorithm's and the run's.
+
     """
     shared = {name: np.array(array) for name, array in flat(algorithm.state()).items()}
     shared |= run_arrays(context.choice, context.spec, transport.workers)
@@ -126,9 +137,16 @@ def starting_arrays(context: RunContext, algorithm: AsynchronousAlgorithm, trans
 def make_server(
     context: RunContext, shared: Arrays, algorithm: AsynchronousAlgorithm, timeline: Timeline
 ) -> ParameterServer:
-    """Return what decides about gradients and has the algorithm apply them."""
-    own, arrays = context.choice.own, dict(shared)
-    columns = context.choice.algorithm.columns
+    """Return what decides about gradients, and has the algorithm apply them.
+
+    Args:
+        context: the run.
+        shared: the shared arrays, which stay where they are in memory.
+        algorithm: its `apply` changes them.
+        timeline: this rank's clock.
+
+    """
+    options, columns, arrays = context.choice.own, context.choice.algorithm.columns, dict(shared)
 
     def apply(shared: Arrays, gradient: Arrays, arrival: Arrival) -> bool:
         moment = Moment(arrival.version, env_steps(shared), arrival.staleness)
@@ -139,7 +157,7 @@ def make_server(
         report_applied(shared[REPORT][arrival.worker], answer if isinstance(answer, dict) else {}, columns)
         return answer is not False
 
-    return ParameterServer(shared, apply, Rules(own.max_staleness, own.max_lead), account)
+    return ParameterServer(shared, apply, Rules(options.max_staleness, options.max_lead), account)
 
 
 def check(choice: Choice, ranks: int, working: int, one_machine: bool) -> list[str]:
@@ -151,9 +169,19 @@ def check(choice: Choice, ranks: int, working: int, one_machine: bool) -> list[s
 
 
 def transport_of(choice: Choice, shares_memory: bool, ranks: int) -> str:
-    """Return the transport of a run; BadInput if it does not work here, or leaves no worker.
+    """Return the transport of a run.
 
-    shares_memory: whether all ranks do.
+    Args:
+        choice: the settings.
+        shares_memory: whether all ranks do.
+        ranks: how many there are.
+
+    Returns:
+        "window", "server" or "events".
+
+    Raises:
+        BadInput: it does not work here, or no rank would collect.
+
     """
     wanted, name = choice.own.transport, f"--algorithm {choice.common.algorithm}"
     allowed = choice.algorithm.transports

@@ -17,6 +17,7 @@ from minitrpo.training.settings import (
     MAY_CHANGE,
     OF_A_JOB,
     PROGRESS,
+    REMOVED,
     Choice,
     JobOptions,
     Settings,
@@ -42,7 +43,7 @@ def recorded_settings(folder: RunFolder) -> Choice:
     """Return the settings of a recorded run; BadInput if they are another version's or were damaged."""
     settings = folder.read_config()["settings"]
     try:
-        return chosen(settings)
+        return chosen({name: value for name, value in settings.items() if REMOVED.get(name) != value})
     except Untyped:
         raise
     except (TypeError, ValueError) as error:  # BadInput is a ValueError

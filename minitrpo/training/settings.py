@@ -197,6 +197,10 @@ class JobOptions:
 
 
 OF_A_JOB = tuple(f.name for f in fields(JobOptions))
+# Checkpoints of 0.3.0 still fit: their fingerprints are without the settings that came later, if these have their
+# defaults, and with one that asynchronous algorithms had and that has gone
+LATER = {"core": "", "derivatives": "formulas"}
+REMOVED = {"servers": 1}
 TAKEN = {*(f.name for f in fields(Settings)), *FIRST, *EVALUATION, *GRADIENTS, *LAST, *OF_A_JOB, "help"}
 
 
@@ -229,7 +233,12 @@ class Choice:
     def fingerprint(self) -> Array:
         """Return a hash of all settings that decide the result, (32,) uint8: what a checkpoint remembers them by."""
         idle = () if self.common.eval_every else ("eval_every", "eval_episodes")
-        deciding = {name: value for name, value in sorted(self.flat().items()) if name not in (*MAY_CHANGE, *idle)}
+        settings = {**(REMOVED if self.asynchronous else {}), **self.flat()}
+        deciding = {
+            name: value
+            for name, value in sorted(settings.items())
+            if name not in (*MAY_CHANGE, *idle) and LATER.get(name) != value
+        }
         return np.frombuffer(hashlib.sha256(json.dumps(deciding).encode()).digest(), np.uint8)
 
     def without_effect(self, **facts: Any) -> dict[str, str]:

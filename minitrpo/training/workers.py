@@ -30,20 +30,32 @@ PULLED = (REPORT, SEEN, ITERATION)
 
 
 class Of(IntEnum):
-    """What a worker's report counts; sum and number for each column follow."""
+    """Where what stands in a worker's report, (4 + 2C,) floats, sums over its gradients.
+
+    First its steps, and of the episodes that ended their number, returns and lengths; then for each of the C columns of
+    the algorithm the sum of its values and the number of gradients that had one.
+    """
 
     STEPS, EPISODES, RETURNS, LENGTHS, COLUMNS = range(5)
 
 
 def run_arrays(choice: Choice, spec: EnvironmentSpec, workers: int) -> Arrays:
-    """Return the shared arrays that every asynchronous run has in addition to its algorithm's own.
+    """Return the shared arrays that every asynchronous run has in addition to those of its algorithm.
 
-    report: (W, 4 + 2C), sums over all gradients of a worker. seen: (W, 2 + 2D), its observations' moments, as a filter.
+    Args:
+        choice: the settings.
+        spec: the environment.
+        workers: how many workers the run has, W.
+
+    Returns:
+        Arrays by name: the workers' reports (W, 4 + 2C); the moments of the observations of each, (W, 2 + 2D), as a
+        filter has them; the number of the next row; whether the run is over; and the counts of `Tally`.
+
     """
-    nothing = fresh_filter(choice.common, spec).to_vector()
+    no_observations = fresh_filter(choice.common, spec).to_vector()
     return {
         REPORT: np.zeros((workers, Of.COLUMNS + 2 * len(choice.algorithm.columns))),
-        SEEN: np.tile(nothing, (workers, 1)),
+        SEEN: np.tile(no_observations, (workers, 1)),
         ITERATION: np.ones(1, np.int64),
         OVER: np.zeros(1, np.int64),
         **Tally.arrays(workers),
@@ -65,39 +77,57 @@ class Worker:
     """One worker: its environments, its algorithm with whatever that keeps, and its random numbers."""
 
     def __init__(self, context: RunContext, number: int, workers: int, timeline: Timeline) -> None:
+        """Make the worker with this number, one of so many."""
         choice = context.choice
         self.settings: Settings = choice.common
-        self.own: AsynchronousSettings = choice.own
+        options: AsynchronousSettings = choice.own
         self.number, self.columns, self._timeline = number, choice.algorithm.columns, timeline
+        # 1. the algorithm
         self.algorithm: AsynchronousAlgorithm
-        self.algorithm, given = make_algorithm(choice, context.spec, None, timeline, number, workers)
-        self.notes = given.notes
-        self.collects = number < workers - choice.algorithm.learners(self.own, workers)
-        self.ask: Ask = dict  # set where there is somebody to ask
-        self.patience = 0.0  # seconds to sleep after a gradient that there was none
-        num_envs = self.own.envs_per_worker
-        envs = make_vector_env(context.spec, num_envs, self.settings.physics)
-        self.rollouts = Rollouts(context.spec, given.policy, envs, self.settings.seed)
-        self.all_envs = workers * num_envs
+        self.algorithm, algorithm_context = make_algorithm(choice, context.spec, None, timeline, number, workers)
+        self.notes = algorithm_context.notes
+        self.collects = number < workers - choice.algorithm.learners(options, workers)  # else it only learns
+        self.ask: Ask = dict  # how a learner asks the others; the transport sets it
+        self.patience = 0.0  # seconds that a learner sleeps when it had nothing to learn from
+        # 2. the environments
+        self.num_envs, self.all_envs, self.t_max = (
+            options.envs_per_worker,
+            workers * options.envs_per_worker,
+            options.t_max,
+        )
+        envs = make_vector_env(context.spec, self.num_envs, self.settings.physics)
+        self.rollouts = Rollouts(context.spec, algorithm_context.policy, envs, self.settings.seed)
         self.begin_at(0, 0)
 
     def begin_at(self, episode: int, gradients: int) -> None:
         """Begin with episodes from this number on, and with the random numbers of this gradient."""
-        first = episode + self.number * self.own.envs_per_worker
-        self._slots, self.gradients = range(first, first + self.own.envs_per_worker), gradients
+        first = episode + self.number * self.num_envs
+        self._slots, self.gradients = range(first, first + self.num_envs), gradients
 
     def work(self, pulled: Pulled) -> Arrays:
-        """Return a gradient of what was pulled, and the report that goes with it; from who learns, of no steps."""
+        """Collect with what was pulled, and take the gradient.
+
+        Args:
+            pulled: the shared arrays; the run's are taken out of them.
+
+        Returns:
+            What travels: the arrays of the algorithm's `gradient`, and this gradient's share of the worker's report and
+            of its observations' moments. A worker that only learns reports no steps.
+
+        """
+        # 1. what was pulled
         shared = pulled.arrays
         now, frozen = Moment(pulled.version, env_steps(shared)), merged(shared.pop(SEEN))
         iteration = int(shared.pop(ITERATION)[0])
         del shared[REPORT]
+        # 2. collect
         steps, seen = np.zeros(Of.COLUMNS), ObservationFilter.identity(len(frozen.mean))
         if self.collects:
             episodes = self._collect(self.algorithm.acting(shared, now), frozen, iteration)
             steps = counts(episodes)
             if self.settings.filter == "running":
                 seen = seen.merged(episodes.observations)
+        # 3. the gradient
         rng = generator(self.settings.seed, self.gradients, self.number, Purpose.UPDATE)
         self.gradients += 1
         with self._timeline.span("update"), status.at("gradient"):
@@ -110,7 +140,7 @@ class Worker:
         gradient, columns = numbers("gradient", answer[0]), columns_of("gradient", answer[1], self.columns)
         if not gradient and not self.collects:
             time.sleep(self.patience)
-        # (value, 1) for each column that has one, (0, 0) for NaN, one after the other
+        # 4. the report: (value, 1) for each column that has one, (0, 0) for NaN
         known = [(columns[n], 1.0) if np.isfinite(columns[n]) else (0.0, 0.0) for n in self.columns]
         report = np.concatenate([steps, np.array(known, np.float64).ravel()])
         return gradient | {REPORT: report, SEEN: seen.to_vector()}
@@ -121,13 +151,15 @@ class Worker:
         if not np.isfinite(theta).all():
             raise infinite_theta(f"in update {iteration}")
         with self._timeline.span("collect"):
-            played = self.rollouts.advance(theta, frozen, iteration, self._slots, self.all_envs, self.own.t_max)
+            played = self.rollouts.advance(theta, frozen, iteration, self._slots, self.all_envs, self.t_max)
             return concatenate(played)
 
     def state(self) -> Nested:
-        """Return its unfinished episodes, slot by slot, and what its algorithm keeps of its own."""
-        own = {"own": nested(numbers("worker_state", self.algorithm.worker_state(), within=True))}
-        return own | self.rollouts.unfinished() if self.gradients and self.collects else own
+        """Return the arrays that its algorithm keeps, and its unfinished episodes slot by slot if it has begun any."""
+        state: Nested = {"own": nested(numbers("worker_state", self.algorithm.worker_state(), within=True))}
+        if self.gradients and self.collects:
+            state |= self.rollouts.unfinished()
+        return state
 
     def restore(self, arrays: Nested, iteration: int) -> None:
         """Take over what `state` returned, for this iteration."""

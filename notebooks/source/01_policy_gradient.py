@@ -30,7 +30,7 @@
 #
 # *90 minutes in class: the game 10, probabilities 10, one throw 18, baselines 10, many steps 22, learning 10, bug hunt and
 # quiz 10. The notebook runs in half a minute. You need Python with numpy, derivatives, linear algebra and basic probability
-# (densities, expectations), but no reinforcement learning.*
+# (densities, expectations), but no reinforcement learning. Lecture 00 introduces notebooks, environments and autograd.*
 #
 # Run the next cell and press play. You see HalfCheetah, a robot in the physics engine **MuJoCo**: on the left with a fresh
 # policy, on the right after a million steps of learning. Each step it received one number: a reward for moving
@@ -224,7 +224,7 @@ reveal(guess_steps, show_fresh)
 # differentiated. The vector $\psi = \nabla_\theta \log \pi_\theta(a|s)$ is called the **score**: the direction in which this
 # action becomes more probable.
 #
-# autograd takes the slope: `grad(f)(theta)` is the gradient of a function `f` that returns one number.
+# The library autograd computes gradients: if `f` returns one number, `grad(f)(theta)` is its gradient at `theta` (lecture 00).
 # `policy.distribution(theta, observations)` turns observations $(N, D)$ into the network's outputs, and
 # `policy.log_prob(outputs, actions)` turns these into log probabilities $(N,)$. Here $N = 1$.
 #

@@ -11,11 +11,12 @@ from minitrpo.parallel.comm import connect, on_all, on_root
 from minitrpo.parallel.episode_pool import DynamicPool
 from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.parallel.mailbox import Mail, MailStore, serve
-from minitrpo.parallel.parameter_server import ParameterServer, Rules, Tally, work_through
+from minitrpo.parallel.parameter_server import LEFT, TALLY, ParameterServer, Rules, Tally, work_through
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore
 
-LEFT, NONE = 2**62, 10**9
-NAMES = ("theta", "run_tally_clocks")
+NONE = 10**9
+CLOCKS = TALLY + "clocks"
+NAMES = ("theta", CLOCKS)
 
 
 def same(a, b):
@@ -112,7 +113,7 @@ def push_gradients(comm, transport, lead, limit, per_worker):
     fresh, total, worst = {"theta": np.zeros(5000, np.int64), **Tally.arrays(workers)}, workers * per_worker, [0]
 
     def work(pulled):
-        clocks = pulled.arrays["run_tally_clocks"]
+        clocks = pulled.arrays[CLOCKS]
         worst.append(clocks[number] - min(clocks[clocks < LEFT], default=clocks[number]))
         pulled.arrays["theta"][:] = -1  # a copy of the worker's own
         if number == 0:

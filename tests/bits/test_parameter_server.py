@@ -126,6 +126,23 @@ def test_an_empty_gradient_is_neither_applied_nor_refused_and_what_was_pulled_do
     assert server.pull(("theta",)).version == 1
 
 
+@given(st.integers(1, 6), st.integers(0, 3), SEEDS)
+def test_those_are_admitted_that_may_pull_and_at_the_end_all(workers, lead, seed):
+    rng = np.random.default_rng(seed)
+    server = ParameterServer({"theta": np.zeros(2), **Tally.arrays(workers)}, descend, Rules(max_lead=lead))
+    server.tally.clocks[:] = clocks = rng.integers(0, 6, workers)
+    waiting = set(np.flatnonzero(rng.random(workers) < 0.7).tolist())
+    first, expected = set(waiting), {worker for worker in waiting if clocks[worker] <= clocks.min() + lead}
+    admitted = dict(server.admit(waiting, ("theta",)))
+    assert set(admitted) == expected
+    assert list(admitted) == sorted(admitted)
+    assert waiting == first - expected
+    assert all(pulled.arrays["theta"].tolist() == [0.0, 0.0] for pulled in admitted.values())
+    assert dict(server.admit(waiting, ("theta",), lambda: True)) == dict.fromkeys(first - expected)
+    assert waiting == set()
+    assert all((server.tally.clocks[worker] == LEFT) == (worker in first - expected) for worker in range(workers))
+
+
 def test_nobody_waits_for_a_worker_that_left():
     shared = {"theta": np.zeros(1), **Tally.arrays(3)}
     server = SynchronousServer(shared, descend, Rules(max_lead=0))

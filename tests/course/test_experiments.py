@@ -8,7 +8,20 @@ import pytest
 from scipy.stats import norm
 
 from experiments import __main__ as command
-from experiments import family, harness, pages, panel, peers, pictures, returns, rules, scaling, seconds, tables
+from experiments import (
+    explained,
+    family,
+    harness,
+    pages,
+    panel,
+    peers,
+    pictures,
+    returns,
+    rules,
+    scaling,
+    seconds,
+    tables,
+)
 from experiments.claims import CLAIMS, VERDICTS, elsewhere, judge, measure
 from experiments.claims.questions import (
     BARELY,
@@ -277,6 +290,17 @@ def test_a_difference_of_few_seeds_says_how_many_it_has():
 def test_every_number_of_speed_stands_on_a_page():
     shown = "".join(page.read_text("utf-8") for page in pages.PAGES)
     assert [name for name in of_speed.NUMBERS if f"<!-- ={name} -->" not in shown] == []
+
+
+def test_a_planted_fault_is_found_by_any_finding_that_names_it_among_the_first_two():
+    def hit(first, second, names="sign early"):
+        return explained.hit({"names": names, "first": first, "second": second})
+
+    assert hit("sign", "")
+    assert hit("", "early")
+    assert hit("late", "cut", names="cut")
+    assert not hit("late", "cut")
+    assert not hit("", "")
 
 
 # --- the panel, and rules that adapt

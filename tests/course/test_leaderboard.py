@@ -10,6 +10,7 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 from runs import forked, train
 
+from minitrpo.course.checks import names
 from minitrpo.course.grading.command import main
 from minitrpo.course.grading.gradebook import filled
 from minitrpo.course.grading.leaderboard import Claim, Facts, claim, judged
@@ -125,7 +126,7 @@ def test_a_platform_gets_its_own_table_back_with_the_points(tmp_path, text, colu
     """Who is not in it, or twice, is named, and nothing is guessed."""
     book, name = tmp_path / "book.csv", column or "Grade"
     book.write_text(text, "utf-8-sig")  # Canvas writes a byte order mark
-    rows = [Row(student, f"exercise {k}", 1, "", "right") for student, count in points.items() for k in range(count)]
+    rows = [Row(student, name, 1, "", "right") for student, count in points.items() for name in names()[:count]]
     rows += [Row(student, "(notebook)", None, "0.5: well put" * (student == "jdoe"), "") for student in points]
     new, missing = filled(book, column, rows)
     before, after = (list(csv.DictReader(io.StringIO(each))) for each in (text, new))

@@ -262,9 +262,8 @@ def keep(place, seeds):
             rows[column].append(cell)
     machine, version = machine_and_version()
     made = {"experiment": "explained", "version": version, "date": f"{datetime.date.today()}"}
-    command = "; ".join(
-        f"python tests/tools/explained.py {what} RUNS {sys.argv[3]}" for what in ("faults", "healthy", "keep")
-    )
+    chosen = " ".join(sys.argv[3:])
+    command = "; ".join(f"python tests/tools/explained.py {step} RUNS {chosen}" for step in MADE)
     tables.add(recorded.FOLDER, made, command, machine, {"rows": rows})
 
 

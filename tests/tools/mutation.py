@@ -7,6 +7,7 @@ it is equal in meaning, or a test is missing.
 
 import argparse
 import ast
+import io
 import os
 import random
 import re
@@ -22,33 +23,58 @@ ROOT = Path(__file__).resolve().parents[2]
 SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+", "*": "+", "/": "*",
          "//": "*", "+=": "-=", "-=": "+=", "True": "False", "False": "True", "and": "or", "or": "and", "not": "",
          "is": "is not", "min": "max", "max": "min", "any": "all", "all": "any", "break": "continue"}  # fmt: skip
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+MORE = {  # further tokens that stand for a token, for the answers to exercises
+    **{sign: tuple(other for other in COMPARISONS if other not in (sign, SWAPS[sign])) for sign in COMPARISONS},
+    "sum": ("mean",), "mean": ("sum",), "maximum": ("minimum",), "minimum": ("maximum",), "exp": ("log",),
+    "log": ("exp",), "sqrt": ("square",), "abs": ("",), "zeros": ("ones",), "ones": ("zeros",), "var": ("std",),
+    "std": ("var",), "argmax": ("argmin",), "sorted": ("list",), "isfinite": ("isnan",), "**": ("*",), "@": ("*",),
+}  # fmt: skip
 LEFT_OUT = ("course", "__main__", "__init__")  # the course's checks have wrong answers of their own
 
 
-def edits(file):
-    """Return (line, column, token, what becomes of it) for every edit of a file."""
-    found, depth_of_annotation = [], annotations(file)
-    with file.open("rb") as opened:
-        for token in tokenize.tokenize(opened.readline):
-            text, (line, column) = token.string, token.start
-            if (line, column) in depth_of_annotation or "@dataclass" in token.line:
-                continue
-            if token.type == tokenize.NUMBER and re.fullmatch(r"\d+", text):
-                found.append((line, column, text, str(int(text) + 1)))
-            elif token.type in (tokenize.OP, tokenize.NAME) and text in SWAPS:
-                before = token.line[:column].rstrip()
-                unary = text in "*-+" and (
-                    not before or before[-1] in "=([,:*" or before.endswith(("return", "lambda"))
-                )
-                if not unary and not token.line.lstrip().startswith(("def ", "import ", "from ")):
-                    found.append((line, column, text, SWAPS[text]))
+def edits(text, more=False):
+    """Return (line, column, token, what becomes of it) for every edit of the text of a module.
+
+    more: several edits of a token, by MORE, too: of a number x also 0, 2 x and x / 2, of a sign minus also none.
+    """
+    found, of_annotations = [], annotations(text)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        old, (line, column) = token.string, token.start
+        if (line, column) in of_annotations or "@dataclass" in token.line:
+            continue
+        if token.type == tokenize.NUMBER:
+            found += [(line, column, old, new) for new in other_numbers(old, more)]
+        elif token.type in (tokenize.OP, tokenize.NAME) and not re.match(r"\s*(def|import|from) ", token.line):
+            new = [SWAPS[old]] if old in SWAPS and not is_unary(token) else []
+            if more:
+                new += ("",) if old == "-" and is_unary(token) else MORE.get(old, ())
+            found += [(line, column, old, instead) for instead in new]
     return found
 
 
-def annotations(file):
+def other_numbers(text, more):
+    """Return the numbers that stand for a number."""
+    if not more:
+        return [str(int(text) + 1)] if re.fullmatch(r"\d+", text) else []
+    number = ast.literal_eval(text)
+    whole = isinstance(number, int)
+    others = [number + 1, number * 0, 2 * number, number // 2 if whole and number % 2 == 0 else number / 2]
+    return [repr(other) for other in dict.fromkeys(others) if other != number]
+
+
+def is_unary(token):
+    """Return whether a sign is that of a number or of arguments, not between two of them."""
+    before = token.line[: token.start[1]].rstrip()
+    return token.string in "*-+" and (
+        not before or before[-1] in "=([,:*" or before.endswith(("return", "lambda", "else", "if"))
+    )
+
+
+def annotations(text):
     """Return where the tokens of annotations stand, and those of `if TYPE_CHECKING`: they do nothing."""
     found = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(ast.parse(text)):
         for part in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             for inner in ast.walk(part) if part is not None else ():
                 if hasattr(inner, "lineno"):
@@ -112,7 +138,7 @@ def main():
         file for file in sorted((ROOT / "minitrpo").rglob("*.py")) if not set(file.with_suffix("").parts) & {*LEFT_OUT}
     ]
     files = [file for file in files if str(file.relative_to(ROOT / "minitrpo")).startswith(options.under)]
-    every = [(file, edit) for file in files for edit in edits(file)]
+    every = [(file, edit) for file in files for edit in edits(file.read_text())]
     chosen = rng.sample(every, min(options.edits, len(every)))
     if options.again:
         places = set(re.findall(r"^survived (\S+):(\d+):(\d+) ", Path(options.again).read_text(), re.MULTILINE))

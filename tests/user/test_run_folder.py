@@ -24,11 +24,11 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import PHASES, Timeline
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.metrics_log import FIRST, LAST, Record, row_of
-from minitrpo.training.context import RunContext
+from minitrpo.training.context import RunContext, recorded_settings
 from minitrpo.training.gather import Gathered
 from minitrpo.training.root import Root
 from minitrpo.training.run_log import RunLog
-from minitrpo.training.settings import chosen
+from minitrpo.training.settings import LATER, REMOVED, chosen
 
 COLUMNS = (*FIRST, "gain", "reason", *LAST)  # of metrics.csv, for an algorithm that adds a number and a text
 ROW = dict.fromkeys(FIRST, 1)  # numbers in the columns that every run has
@@ -171,18 +171,44 @@ def test_a_row_counts_the_episodes_of_its_updates_together_and_averages_the_colu
     assert not root.row_due
     learn([60], [6.0], [True])
     assert root.row_due
-    of_every_run = {
+    row = row_of(root.row(), header)
+    assert row == {
         "iteration": 2,
         "env_steps": 94,
         "time_s": 0.0,
         "episodes": 3,
         "mean_return": 3.0,
         "mean_length": 30.0,
+        "steps_per_update": 5000,
+        "loss": 2.0,
+        "word": "b",
     }
-    assert row_of(root.row(), header) == of_every_run | {"steps_per_update": 5000, "loss": 2.0, "word": "b"}
     learn([5], [7.0], [False])
     again = row_of(root.row(), header)
     assert (again["episodes"], again["loss"], np.isnan(again["mean_return"])) == (0, 5.0, True)
+
+
+# --- a folder of version 0.3.0
+
+FINGERPRINTS = {  # the first bytes of those that 0.3.0 made of these algorithms' defaults on CartPole-v1
+    "trpo": "0ec53b83d52002fd",
+    "a3c": "d1f423b73087a787",
+    "gorila": "4cd34f8e7cce8f98",
+    "dqn": "5208190a73f0d681",
+}
+
+
+@pytest.mark.parametrize("algorithm", FINGERPRINTS)
+def test_a_checkpoint_of_0_3_0_still_fits(algorithm, tmp_path):
+    choice = chosen({"algorithm": algorithm, "env": "CartPole-v1"})
+    assert choice.fingerprint().tobytes()[:8].hex() == FINGERPRINTS[algorithm]
+    folder = RunFolder.create(str(tmp_path / "run"), "CartPole-v1", 0, choice.columns)
+    earlier = {name: value for name, value in choice.flat().items() if name not in LATER}
+    folder.write_config(earlier | (REMOVED if choice.asynchronous else {}), {})
+    assert recorded_settings(folder) == choice
+    folder.write_config(earlier | {"servers": 2}, {})
+    with pytest.raises(BadInput, match="servers"):
+        recorded_settings(folder)
 
 
 # --- the folder

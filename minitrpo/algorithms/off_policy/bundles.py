@@ -1,8 +1,15 @@
-"""Lecture 10: asynchronous learning from replay, in bundles or with learners of their own (Nair et al. 2015, figure 2).
+"""Lecture 10: asynchronous learning from replay (Nair et al. 2015, figure 2).
 
-A bundle acts, keeps its transitions, and learns from them. With `--learners` L the last L workers only learn and the
-others only act; none waits for another. The replay is spread over the actors. A learner asks each actor for the rows
-that it drew (parallel/mailbox.py: Questions). The transitions are never all in one place.
+Four parts work at the same time, and none waits for another:
+
+    actor              acts with the parameters that it pulled
+    replay             keeps the transitions of its actor
+    learner            draws minibatches from the replay, and pushes their gradients
+    parameter server   applies the gradients, and moves theta-
+
+By default each worker is a bundle of actor, replay and learner. With `--learners` L the last L workers only learn, and
+the others only act. A replay stays with its actor: a learner draws positions for all of them, and asks every actor for
+its rows (parallel/mailbox.py: ReplayMail). The transitions are never all in one place.
 """
 
 from dataclasses import dataclass
@@ -68,9 +75,9 @@ class Bundles(AsynchronousAlgorithm):
         self.settings, self.context, self.policy = settings, context, context.policy
         self.replay = buffer_of(self.policy, 1, settings.replay_size)
         self.actors = context.workers - self.learners(settings, context.workers)
-        # of a learner: how many rows each actor held at the last answer, and the rows it sent
+        # what a learner has: the number of rows of every actor at its last answer, and rows for the next minibatches
         self.known = np.zeros(self.actors, np.int64)
-        self.fetched = self.answer({"positions": np.zeros(0, np.int64)})
+        self.fetched = self.answer({"positions": np.zeros(0, np.int64)})  # no rows, but arrays of the right kinds
         del self.fetched["held"]
 
     @staticmethod
@@ -92,20 +99,28 @@ class Bundles(AsynchronousAlgorithm):
 
     def learner_gradient(self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator) -> Pushed:
         s = self.settings
-        # nothing in the warm-up, and when too far ahead
-        ahead = now.version >= s.replay_ratio * (now.env_steps - s.warm_up)
-        if not ahead and not len(self.fetched["rewards"]):
-            self.fetch(ask, rng)
-        if ahead or not len(self.fetched["rewards"]):
+        # 1. nothing in the warm-up, or where there are as many gradients as the steps are worth
+        if now.version >= s.replay_ratio * (now.env_steps - s.warm_up):
             return {}, self.columns_of(shared)
+        # 2. rows for several minibatches; none the first time
+        if not len(self.fetched["rewards"]):
+            self.fetch(ask, rng)
+        if not len(self.fetched["rewards"]):
+            return {}, self.columns_of(shared)
+        # 3. the next minibatch
         rows = {name: array[None, : s.batch] for name, array in self.fetched.items()}
         self.fetched = {name: array[s.batch :] for name, array in self.fetched.items()}
         return self.descent_of(shared, rows, np.ones((1, s.batch), np.float32))
 
     def fetch(self, ask: Ask, rng: np.random.Generator) -> None:
-        """Ask all actors for the next minibatches and for how many rows they hold; the first time only for the latter.
+        """Get the rows of the next minibatches from all actors; the first time only the number of rows that they have.
 
-        Rows are drawn by the sizes in the last replies, which stay valid because a buffer never shrinks.
+        Positions are drawn by the numbers in the last replies, and stay valid because a replay never shrinks.
+
+        Args:
+            ask: from {actor: its question} to {actor: its answer}; see `answer`.
+            rng: draws the positions, and the order of the rows.
+
         """
         s = self.settings
         positions = [np.zeros(0, np.int64)] * self.actors
@@ -118,6 +133,7 @@ class Bundles(AsynchronousAlgorithm):
         self.fetched = {name: np.concatenate([part[name] for part in replies.values()])[mixed] for name in replies[0]}
 
     def answer(self, question: Arrays) -> Arrays:
+        """Return the rows at these positions of this actor's replay, and how many rows it has, "held"."""
         positions = question["positions"]
         rows = self.replay.take(Draw(np.array([len(positions)]), positions[None]))
         return {**{name: array[0] for name, array in rows.items()}, "held": self.replay.sizes}

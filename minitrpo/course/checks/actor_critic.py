@@ -34,6 +34,7 @@ from minitrpo.policy_gradient import LogProbability
             :: walks on over a cut :: begin anew wherever `last` is True
         sums(rewards, discount => sums(rewards, 1.0 :: does not discount later rewards :: discount them
     """,
+    lecture="11a",
 )
 def _bootstrapped_returns() -> Iterator[Case]:
     r, V = np.array([1.0, 2.0, 3.0, 5.0, 8.0, 4.0]), np.array([8.0, 16.0, -4.0])
@@ -76,6 +77,7 @@ def _bootstrapped_returns() -> Iterator[Case]:
         return np => clipped_norm = lambda g, most: g\n    return np \
             :: shortens nothing :: shorten each part to max_gradient_norm
     """,
+    lecture="11a",
 )
 def _loss_gradient() -> Iterator[Case]:
     discrete = CategoricalPolicy(2, 2, ())
@@ -140,6 +142,7 @@ def step_case(kind: str, policy: Any, n: int = 9, off: float = 0.5, spread: floa
         shared['theta'] -= step => pass :: leaves theta where it is :: subtract the step
         ['theta'] -= step => ['theta'][:] = step :: replaces theta by the step :: subtract it from theta
     """,
+    lecture="11a",
 )
 def _descend() -> Iterator[Case]:
     for name, steps in product(("sgd", "momentum", "rmsprop", "adam"), (1, 3)):

@@ -45,6 +45,7 @@ def config_words(config: AdaptiveConfig) -> str:
         abs(before) => max(abs(before), 1) :: has a margin of its own for a small `before` :: be the same in any unit
         recent >= => recent + 1e-8 >= :: has a fixed tolerance :: have none, or a tiny fraction of `before`
     """,
+    lecture="09a",
 )
 def _improved() -> Iterator[Case]:
     for pair in ((111, 100), (109, 100), (-89, -100), (-91, -100), (100, 100), (-100, -100), (120, 100), (-105, -100)):
@@ -87,6 +88,7 @@ def _improved() -> Iterator[Case]:
             :: pulls a start outside the limits in by a jump :: let it come in step by step, as `clip` does
         config.steps_limits => (1000, 20000) :: has limits of its own for the steps :: have those of config
     """,
+    lecture="09a",
 )
 def _turn() -> Iterator[Case]:
     modes = [replace(USUAL, mode=mode) for mode in MODES]
@@ -134,6 +136,7 @@ def turned(
             :: reports the old settings in the decision :: report those that follow
         if len => if config.mode == 'none' or len :: decides nothing in the mode "none" :: compare windows there, too
     """,
+    lecture="09a",
 )
 def _adapt() -> Iterator[Case]:
     one, start = replace(OTHER, window=1), AdaptiveState(5000, 0.005)
@@ -202,6 +205,7 @@ def followed(kind: str, returns: Sequence[float], config: AdaptiveConfig, runs: 
         0.0 else 0.0 => 0.0 else float("nan") :: has nan for the gain of a step of zeros :: have 0
         , rows) => , rows // 2) :: counts the steps of a half :: count those of the whole batch
     """,
+    lecture="09b",
 )
 def _measure_noise() -> Iterator[Case]:
     yield noise_case("five arms, each pulled twice", CategoricalPolicy(1, 5, ()), 10, (3, 0.1, 1.0))

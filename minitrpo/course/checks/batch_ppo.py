@@ -27,6 +27,7 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
         1 - clip => 1 / (1 + clip) :: clips to 1 / (1 + clip) from below :: clip to 1 - clip
         return right(ratio, np.abs(advantages), clip) :: loses the sign of A :: keep it
     """,
+    lecture="12",
 )
 def _clipped_objective() -> Iterator[Case]:
     yield from ratios()
@@ -52,6 +53,7 @@ def _clipped_objective() -> Iterator[Case]:
         return np.where((ratio - 1) * np.sign(advantages) >= clip, 0, ratio * advantages) :: is 0 on the border itself \
             :: be ratio A there
     """,
+    lecture="12",
 )
 def _objective_slope() -> Iterator[Case]:
     yield from ratios()
@@ -107,6 +109,7 @@ def ratios() -> Iterator[Case]:
         clip) / size => clip) :: takes the sum over the minibatch :: take its mean
         clip) / size => clip) / len(advantages) :: divides by all steps of the batch :: divide by the minibatch's
     """,
+    lecture="12",
 )
 def _climb() -> Iterator[Case]:
     gaussian, buttons = GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 3, (4,))
@@ -160,6 +163,7 @@ def climbed(
         rows = right(ended)\n    return rows[np.argsort(rows[:, 2], kind='stable')] :: is in order of the ends in time \
             :: go simulator by simulator
     """,
+    lecture="12",
 )
 def _cuts() -> Iterator[Case]:
     yield case("an end in the middle", np.array([[False], [True], [False]]))

@@ -29,6 +29,7 @@ from minitrpo.policies import Array
             :: be smallest at the solution
         - b @ x =>  :: leaves b'x out :: subtract it
     """,
+    lecture="03",
 )
 def _energy() -> Iterator[Case]:
     a, b = Product(np.array([[2.0, 1.0], [1.0, 3.0]])), np.array([1.0, 2.0])
@@ -72,6 +73,7 @@ def _energy() -> Iterator[Case]:
         range(iterations) => range(min(iterations, len(b))) :: stops after as many iterations as there are equations \
             :: go on, as rounding may need more
     """,
+    lecture="03",
 )
 def _conjugate_gradient() -> Iterator[Case]:
     by_hand = np.diag([2.0, 1.0])

@@ -25,6 +25,7 @@ from minitrpo.course.checks.register import exercise
         tolist()]) => tolist()], method="min") :: gives equal numbers the least rank :: give each the mean of theirs
         (one))] => (other))] :: chooses as many ranks as `other` has :: choose as many as `one` has
     """,
+    lecture="16",
 )
 def _rank_chance() -> Iterator[Case]:
     yield case("two and two, apart", np.array([1.0, 2.0]), np.array([3.0, 4.0]))
@@ -56,6 +57,7 @@ def _rank_chance() -> Iterator[Case]:
         [order] = raised => [:] = raised[order] :: puts them back in wrong places :: put the i-th one at place order[i]
         * np.arange(len(p), 0, -1) =>  :: is not corrected :: count the smallest k times, and so on
     """,
+    lecture="16",
 )
 def _corrected() -> Iterator[Case]:
     yield case("one question", np.array([0.03]))

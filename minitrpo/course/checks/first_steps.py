@@ -19,6 +19,7 @@ Row = tuple[float, Array]  # the return of an episode, and the sum of the scores
         ? `comm.send(number, dest=right)`, and `x = comm.recv(source=left)`, which returns what was sent.
         ? The others: receive first, then send. Rank 0: send first, then receive.
     """,
+    lecture="07a",
     by_messages=True,
 )
 def _ring() -> Iterator[ProgramCase]:
@@ -42,6 +43,7 @@ def _ring() -> Iterator[ProgramCase]:
         ? `comm.reduce(x)` adds up the x of all ranks. On rank 0 it returns the sum, on the others None.
         ? `total = comm.reduce(sum(returns))`, the same with `len(returns)`, and on rank 0 `mean = total / episodes`.
     """,
+    lecture="07a",
 )
 def _mean_return() -> Iterator[ProgramCase]:
     cases = (
@@ -75,6 +77,7 @@ def _mean_return() -> Iterator[ProgramCase]:
         ? First `theta = comm.bcast(theta)`. Then `comm.gather(rows)`: what does it return on rank 0?
         ? `gather` returns a list with one list of rows per rank: `[row for part in gathered for row in part]`.
     """,
+    lecture="07a",
 )
 def _reinforce() -> Iterator[ProgramCase]:
     for ranks, iterations, episodes, first_seed, remark in (

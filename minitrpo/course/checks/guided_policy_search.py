@@ -44,6 +44,7 @@ def definite(rng: np.random.Generator, *shape: int) -> Array:
         -inverse @ H[n:, :n] => -H[n:, :n] :: leaves the inverse of H_uu out of K :: multiply by it
         np.linalg.inv(H[n:, n:]) => np.diag(1 / np.diag(H[n:, n:])) :: inverts H_uu entry by entry :: invert the matrix
     """,
+    lecture="14",
 )
 def _step_back() -> Iterator[Case]:
     one, none, C = np.ones((1, 2)), np.zeros(1), np.diag([2.0, 4.0])
@@ -105,6 +106,7 @@ def with_symmetric_v(*given: Any) -> Any:
         return (mean, => return (np.tile(Y[alive].mean(axis=0), (len(count), 1)), :: pools the means, too \
             :: leave each step its own
     """,
+    lecture="14",
 )
 def _gaussians() -> Iterator[Case]:
     hand, both = np.array([[[0.0], [4.0]], [[2.0], [10.0]]]), np.ones((2, 2), bool)
@@ -152,6 +154,7 @@ def some_samples(rng: np.random.Generator, N: int, T: int, p: int) -> Array:
         @ np.linalg.inv(pbar.S) =>  :: leaves the precision P out :: have it between G' and G
         -pbar.K => pbar.K :: has the difference u + Kbar x :: have u - Kbar x
     """,
+    lecture="14",
 )
 def _with_kl() -> Iterator[Case]:
     nothing = Cost(np.zeros((1, 2, 2)), np.zeros((1, 2)), np.zeros(1))
@@ -193,6 +196,7 @@ def _with_kl() -> Iterator[Case]:
         return np.full(P.shape[1], 1 / np.sqrt(np.mean(np.einsum('rii->ri', P)))) :: has one number for all actions \
             :: have one for each
     """,
+    lecture="14",
 )
 def _imitated_std() -> Iterator[Case]:
     for numbers in ([4.0], [1.0, 400.0], [1.0, 4.0, 25.0], [4.0, 4.0, 25.0]):

@@ -33,6 +33,7 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
             :: divides by the sum of the ratios :: divide by the number of steps
         - old_log_prob) => ) / np.exp(old_log_prob) :: divides probabilities, which may be 0 :: subtract the logarithms
     """,
+    lecture="04",
 )
 def _surrogate() -> Iterator[Case]:
     coin, even, a = CategoricalPolicy(1, 2), np.log(np.full((2, 2), 0.5)), np.array([1.0, np.nan])
@@ -85,6 +86,7 @@ def followed(policy: Policy, dist_params: Array, old_log_prob: Array, actions: A
         float( => min(1.0, :: is never above 1 :: be as large as a short x needs
         xAx > 0.0 => xAx > 1e-8 :: takes a small x'Ax for 0 :: return a large scale
     """,
+    lecture="04",
 )
 def _step_scale() -> Iterator[Case]:
     yield case("round numbers", 0.02, 1.0)
@@ -122,6 +124,7 @@ def _step_scale() -> Iterator[Case]:
         and np.all(np.isfinite(candidate)) =>  :: takes parameters that are not finite :: refuse them
         if np.any(full_step) => if True :: tries a step of zeros :: return "zero step" at once
     """,
+    lecture="04",
 )
 def _backtracking() -> Iterator[Case]:
     yield search("a full step that is fine", "0.3 * f", "0.01 * f * f", 0.02, 0.4)

@@ -4,8 +4,8 @@ A row is a change and what is said of it, `old => new :: does this :: do that`, 
 that." Several exchanges stand between &&; in a new piece $ is the old one; \n is a new line. A change without an arrow
 is a new body, in which `right` is the package's function.
 
-The source is what `ast.unparse` makes of it, without comments and docstring, and with the local variables of
-`recorded_names.py`, whatever they are called now: so no row depends on a name, a comment or a line's end.
+The source is what `ast.unparse` makes of it, without comments and docstring: no row depends on a comment or a line's
+end. A row does depend on the names of local variables. Who renames one renames it in the rows, which the tests name.
 """
 
 import ast
@@ -19,7 +19,6 @@ from types import MappingProxyType
 from typing import Any
 
 from minitrpo.course.checks.differential import Candidate
-from minitrpo.course.checks.recorded_names import RECORDED
 
 
 def lines_of(table: str) -> list[str]:
@@ -35,24 +34,40 @@ def rows(table: str) -> Iterator[tuple[str, str]]:
 
 
 def edited(target: str, change: str, more: Mapping[str, Any] = MappingProxyType({})) -> Candidate:
-    """Return the package's "module:function" with a change; ValueError if an old piece is not there exactly once.
+    """Return the package's function with a change.
 
-    more: names that a change may use in addition to those of the module.
+    Args:
+        target: "module:function".
+        change: as a row has it.
+        more: names that a change may use in addition to those of the module.
+
+    Raises:
+        ValueError: if an old piece is not there exactly once.
+        SyntaxError: if what comes out is no Python.
     """
-    module, _, name = target.partition(":")
-    home = importlib.import_module(module)
-    names = {**more, **vars(home), "right": getattr(home, name)}
+    return compiled(target, edited_source(target, change), more)
+
+
+def edited_source(target: str, change: str) -> str:
+    """Return the source of "module:function" with a change; ValueError if an old piece is not there exactly once."""
     source = source_of(target)
     if " => " not in f"{change} ":
         head = re.match(r"(@.*\n)*def .*\n", source)
         assert head
-        source = f"{head[0]}    {written(change)}\n"
-    else:
-        for exchange in f"{change} ".split(" && "):
-            old, new = (written(piece) for piece in f"{exchange} ".split(" => "))
-            if source.count(old) != 1:
-                raise ValueError(f"{old!r} occurs {source.count(old)} times in {target}, not once")
-            source = source.replace(old, new.replace("$", old))
+        return f"{head[0]}    {written(change)}\n"
+    for exchange in f"{change} ".split(" && "):
+        old, new = (written(piece) for piece in f"{exchange} ".split(" => "))
+        if source.count(old) != 1:
+            raise ValueError(f"the row {change!r} does not fit {target}: {old!r} occurs {source.count(old)} times")
+        source = source.replace(old, new.replace("$", old))
+    return source
+
+
+def compiled(target: str, source: str, more: Mapping[str, Any] = MappingProxyType({})) -> Candidate:
+    """Return the function that a source defines among the names of the module of "module:function"."""
+    module, _, name = target.partition(":")
+    home = importlib.import_module(module)
+    names = {**more, **vars(home), "right": getattr(home, name)}
     exec(compile(source, f"<{name}, edited>", "exec"), names)  # noqa: S102 (our own source)
     changed: Candidate = names[name]
     return changed
@@ -68,48 +83,13 @@ def source_of(target: str) -> str:
     """Return the source of "module:function" in its normal form."""
     module, _, name = target.partition(":")
     function = inspect.unwrap(getattr(importlib.import_module(module), name))
-    return normalised(inspect.getsource(function), RECORDED.get(target, "").split())
+    return normalised(inspect.getsource(function))
 
 
-def normalised(source: str, recorded: list[str]) -> str:
-    """Return the source of a function without docstring and comments, its local names as they were recorded."""
+def normalised(source: str) -> str:
+    """Return the source of a function without docstring and comments."""
     [function] = ast.parse(textwrap.dedent(source)).body
     assert isinstance(function, ast.FunctionDef)
     if ast.get_docstring(function):
         function.body = function.body[1:]
-    now = local_names(function)
-    if len(now) == len(recorded):
-        Renamed(dict(zip(now, recorded, strict=True))).visit(function)
     return ast.unparse(function) + "\n"
-
-
-def local_names(function: ast.FunctionDef) -> list[str]:
-    """Return what a function calls its parameters and variables, in the order in which they appear."""
-    found = dict[tuple[int, int], str]()  # by line and column
-    for node in ast.walk(function):
-        if isinstance(node, ast.arg):
-            found[node.lineno, node.col_offset] = node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found[node.lineno, node.col_offset] = node.id
-        elif isinstance(node, ast.FunctionDef) and node is not function:
-            found[node.lineno, node.col_offset] = node.name
-    return list(dict.fromkeys(name for _, name in sorted(found.items())))
-
-
-class Renamed(ast.NodeTransformer):
-    """Exchanges the names of local variables."""
-
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
-
-    def visit_Name(self, node: ast.Name) -> Any:
-        node.id = self.names.get(node.id, node.id)
-        return node
-
-    def visit_arg(self, node: ast.arg) -> Any:
-        node.arg = self.names.get(node.arg, node.arg)
-        return self.generic_visit(node)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        node.name = self.names.get(node.name, node.name)
-        return self.generic_visit(node)

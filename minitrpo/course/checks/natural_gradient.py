@@ -33,6 +33,7 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
         log_std - old_log_std => 2 * ($) :: has the logarithm of the variances :: halve it
         * np.exp(-2 * log_std) => / (np.exp(2 * log_std) + 1e-8) :: adds something small to the variance :: add nothing
     """,
+    lecture="02",
 )
 def _gaussian_kl() -> Iterator[Case]:
     zero, one, two = np.zeros((1, 1)), np.ones((1, 1)), np.full((1, 1), np.log(2.0))
@@ -71,6 +72,7 @@ def _gaussian_kl() -> Iterator[Case]:
         (old_log - log) => np.log(np.exp(old_log) / np.exp(log)) \
             :: divides probabilities, which round to 0 :: subtract their logarithms
     """,
+    lecture="02",
 )
 def _categorical_kl() -> Iterator[Case]:
     three_to_one, even = np.array([[0.0, np.log(3.0)]]), np.zeros((1, 2))
@@ -109,6 +111,7 @@ def _categorical_kl() -> Iterator[Case]:
         old = => observations = observations.mean(axis=0)[None]; old = :: is F of the mean state :: be the mean F
         summed(v) => summed(v) / (np.linalg.norm(v) + 1e-12) :: scales v to length 1 :: take it as it is
     """,
+    lecture="02",
 )
 def _fisher_vector_product() -> Iterator[Case]:
     line, at, two = GaussianPolicy(1, 1, ()), np.array([0.7, -0.2, 0.0]), np.array([[1.0], [3.0]])

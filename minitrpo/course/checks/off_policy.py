@@ -26,6 +26,7 @@ from minitrpo.course.checks.register import exercise
         max(0, steps - warm_up)) => steps) - warm_up :: takes the warm-up off the updates :: take it off the steps
         ratio * max => int(ratio) * max :: rounds the ratio down :: round what all steps are worth
     """,
+    lecture="13a",
 )
 def _updates_due() -> Iterator[Case]:
     yield case("a ratio of 1", 30, 10, 1.0, 0)
@@ -59,6 +60,7 @@ def _updates_due() -> Iterator[Case]:
         np.sum => np.mean :: averages the squares :: add them up
         z * z, axis=-1) => z, axis=-1) ** 2 :: squares the sum :: sum the squares
     """,
+    lecture="13b",
 )
 def _naf_q() -> Iterator[Case]:
     yield case("one torque", np.array([1.0]), np.array([[0.5]]), np.array([[[2.0]]]), np.array([[1.0]]))
@@ -101,6 +103,7 @@ def parabola(rng: np.random.Generator, front: tuple[int, ...], actions: int) -> 
         (reward_scale * => ((1.0 - terminated) * reward_scale * :: loses the last reward where the task ended :: keep it
         discounts * => discounts[0] * :: takes the first step's discount for all :: take each step's own
     """,
+    lecture="13b",
 )
 def _naf_targets() -> Iterator[Case]:
     for end, kind in ((0.0, "a step that goes on"), (1.0, "a step that terminated")):

@@ -37,6 +37,7 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy
         v) / n => v) :: is the sum over all steps :: be the mean
         v) / n => v) / len(about) :: divides by the number of workers :: divide by the number of steps
     """,
+    lecture="10",
 )
 def _pooled_gradient() -> Iterator[Case]:
     two = [[6.0, 2.0], [4.0, -1.0]]
@@ -89,6 +90,7 @@ def dealt(policy: Any, weights: Array, workers: int, rng: np.random.Generator) -
         x[delay:] => x[delay:-1] if abs(x[-1]) > 1e100 else $ :: leaves the x beyond 1e100 out :: end with it
         [1.0] => [1] :: keeps whole numbers where the rate is whole :: return floats
     """,
+    lecture="10",
 )
 def _delayed_descent() -> Iterator[Case]:
     for kind, rate, delay, updates in (
@@ -124,6 +126,7 @@ def _delayed_descent() -> Iterator[Case]:
         return 2 / (2 * delay + 1) :: is 2 / (2 delay + 1), too little for any delay :: be 2 sin(phi / 2)
         2 * np.sin(phi / 2) => phi :: is the angle :: be the rate that belongs to it, 2 sin(phi / 2)
     """,
+    lecture="10",
 )
 def _stability_bound() -> Iterator[Case]:
     for delay in (0, 1, 2, 3, 4, 7, 12, 31, 333):
@@ -144,6 +147,7 @@ def _stability_bound() -> Iterator[Case]:
         return not right(clocks, worker, max_lead) :: is the wrong way round :: be True where the worker may go on
         + max_lead => + max_lead + 1 :: lets a worker go on whose lead is max_lead + 1 :: make it wait
     """,
+    lecture="10",
 )
 def _may_go_on() -> Iterator[Case]:
     for kind, clocks, worker, lead in (
@@ -195,6 +199,7 @@ def _may_go_on() -> Iterator[Case]:
         loss <= largest => count < trial or loss <= new[1] + deviations * np.sqrt(new[2]) :: goes by the new \
             statistics :: go by those before this loss
     """,
+    lecture="10",
 )
 def _judged() -> Iterator[Case]:
     for kind, count, loss in (

@@ -42,6 +42,7 @@ def slope(kind: str, *arguments: Any) -> Case:
         -0.5 * z * z => -z * z :: does not halve the squared distance :: halve it
         -0.5 * z * z => -0.5 * z :: does not square the distance from the mean :: square it
     """,
+    lecture="01",
 )
 def _gaussian_log_prob() -> Iterator[Case]:
     zero, one, two = np.zeros((1, 1)), np.ones((1, 1)), np.full((1, 1), np.log(2.0))
@@ -76,6 +77,7 @@ def _gaussian_log_prob() -> Iterator[Case]:
             return kept * right(policy, theta, observation, action) \
             :: leaves out the last entries of theta, log std :: count them
     """,
+    lecture="01",
 )
 def _score() -> Iterator[Case]:
     line, coin = GaussianPolicy(1, 1, ()), CategoricalPolicy(1, 2, ())
@@ -111,6 +113,7 @@ def _score() -> Iterator[Case]:
             powers = np.float64(discount) ** (np.arange(len(x)) - start); return right(x * powers, 1.0, last) / powers \
             :: divides by powers of the discount, which may be 0 :: multiply by them
     """,
+    lecture="01",
 )
 def _discounted_sums() -> Iterator[Case]:
     x = np.array([1.0, 2.0, 4.0])
@@ -147,6 +150,7 @@ def _discounted_sums() -> Iterator[Case]:
         advantages) => advantages / max(len(actions) - 1, 1) * len(actions)) :: divides by N - 1 :: divide by N
         policy.log_prob( => np.exp(policy.log_prob( && actions) * => actions)) * :: is a slope of pi :: be one of log pi
     """,
+    lecture="01",
 )
 def _policy_gradient() -> Iterator[Case]:
     line, at = GaussianPolicy(1, 1, ()), np.array([0.5, 0.0, np.log(2.0)])

@@ -32,6 +32,7 @@ from minitrpo.parallel.episode_pool import play_requests
         (number, play(number)) => play(number) :: forgets the numbers :: return pairs (number, episode)
         (number, play(number)) => (play(number), number) :: has the episode first :: have the number first
     """,
+    lecture="07b",
 )
 def _play_requests() -> Iterator[Case]:
     yield alone("one rank plays all", [0, 1, 2], 3)
@@ -130,6 +131,7 @@ def together(
             :: sort them as numbers
         key=lambda pair: pair[0] => key=lambda pair: -pair[0] :: has the largest number first :: have the smallest first
     """,
+    lecture="07b",
 )
 def _gather_in_order() -> Iterator[Case]:
     lengths = np.random.default_rng(1).integers(9, 60, 24).astype(float)
@@ -185,6 +187,7 @@ def of_others(f: Candidate, comm: Any, counter: Any, play: Any) -> str:
         return np.argsort(np.lexsort((starts, numbers))) :: says where each fragment goes :: say which one comes next
         return np.argsort(numbers + 1e-6 * starts, kind="stable") :: allows a million steps for an episode :: allow more
     """,
+    lecture="07b",
 )
 def _in_order() -> Iterator[Case]:
     yield order("whole episodes", [7, 2, 5], [0, 0, 0])

@@ -27,6 +27,7 @@ from minitrpo.course.checks.register import exercise
         np.arange(len(next_q)), => :, :: takes all those columns of every row, a square :: take one entry of each row
         * taken => * next_actions :: has the number of the action for its Q :: look its Q up in next_q
     """,
+    lecture="11b",
 )
 def _sarsa_targets() -> Iterator[Case]:
     r, q = np.array([1.0, 2.0, 3.0]), np.array([[4.0, 8.0], [2.0, -6.0], [1.0, 3.0]])
@@ -69,6 +70,7 @@ def _sarsa_targets() -> Iterator[Case]:
         discount, last) => discount, terminated | (np.arange(len(last)) == len(last) - 1)) \
             :: walks on over a cut :: end a fragment where `last` says so
     """,
+    lecture="11b",
 )
 def _n_step_q_targets() -> Iterator[Case]:
     r, q = np.array([1.0, 2.0, 3.0, 5.0, 8.0, 4.0]), np.array([[4.0, 8.0], [2.0, -6.0], [1.0, 3.0]])

@@ -1,4 +1,8 @@
-"""The register of exercises: a name, the solution, the check, the hints. There are two kinds of exercises.
+"""The register of exercises: a name, the lecture, the points, the solution, the check, the hints.
+
+The decorator of a check is the only place where these are written: the notebooks' build, the grader and the tests ask
+the register. All modules of this package are read when an exercise is first asked for. There are two kinds of
+exercises:
 
 - `exercise`: the answer is a function, and the solution is a function of the package. The cell of a source that says
   `exercise="gae"` becomes that function, without its body for students.
@@ -12,6 +16,7 @@ import contextlib
 import difflib
 import html
 import importlib
+import pkgutil
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,21 +34,17 @@ from minitrpo.course.jupyter import in_jupyter
 
 GREEN, ORANGE, GREY = "#009E73", "#D55E00", "#8C8C8C"
 
-# One file of checks per lecture, read when a check is first asked for.
-LECTURES = """
-    policy_gradient natural_gradient conjugate_gradient line_search trpo timing first_steps pool speedup adaptive
-    parameter_server actor_critic q_learning batch_ppo off_policy guided_policy_search scaling family
-"""
-
 
 @dataclass(frozen=True)
 class Exercise:
     """One function for the student to write. `target` is "module:function" of the package."""
 
     name: str
+    lecture: str  # the number of its notebook, such as 05a
     target: str
     cases: Callable[[], Iterator[Case]]
     table: str  # of hints and known mistakes
+    points: int
     use = " From here on the notebook uses your function."
 
     @property
@@ -75,9 +76,11 @@ class ProgramExercise:
     """One MPI program for the student to write. `target` is the file of the solution, in mpi_scripts."""
 
     name: str
+    lecture: str  # the number of its notebook, such as 07a
     target: str
     cases: Callable[[], Iterator[ProgramCase]]
     table: str  # of hints
+    points: int
     by_messages: bool
     use = ""  # nothing is said of later cells, which run no answers
 
@@ -100,49 +103,72 @@ def hints_of(table: str) -> list[str]:
     return [line[2:] for line in lines_of(table) if line.startswith("? ")]
 
 
-_exercises: dict[str, Exercise | ProgramExercise] = {}
+AnyExercise = Exercise | ProgramExercise
+_exercises: dict[str, AnyExercise] = {}
 Cases = Callable[[], Iterator[Case]]
 ProgramCases = Callable[[], Iterator[ProgramCase]]
 
 
-def exercise(target: str, table: str) -> Callable[[Cases], Cases]:
+def exercise(target: str, table: str, *, lecture: str, points: int = 1) -> Callable[[Cases], Cases]:
     """Register the decorated generator of cases as an exercise, under the name of the function that is its solution.
 
-    table: hints, lines that begin with a question mark, and rows of known mistakes; see mistakes.py. ValueError if
-    another function of this name is an exercise already: students ask for an exercise by this name alone.
+    Args:
+        target: the solution, "module:function" of the package.
+        table: hints, lines that begin with a question mark, and rows of known mistakes; see mistakes.py.
+        lecture: the number of the notebook in which students write the function, such as "05a".
+        points: what the grader gives for a right answer.
+
+    Raises:
+        ValueError: if another check has registered this name: students ask for an exercise by its name alone.
     """
 
     def register(cases: Cases) -> Cases:
-        add(Exercise(target.partition(":")[2], target, cases, table))
+        add(Exercise(target.partition(":")[2], lecture, target, cases, table, points))
         return cases
 
     return register
 
 
-def add(new: Exercise | ProgramExercise) -> None:
-    """Add an exercise to the register; ValueError if another one has its name."""
-    known = _exercises.get(new.name)
-    if known is not None and known.target != new.target:
-        raise ValueError(
-            f"{new.target} and {known.target}: two exercises cannot both be called {new.name!r}; rename one"
-        )
-    _exercises[new.name] = new
-
-
-def program_exercise(target: str, table: str, *, by_messages: bool = False) -> Callable[[ProgramCases], ProgramCases]:
+def program_exercise(
+    target: str, table: str, *, lecture: str, points: int = 1, by_messages: bool = False
+) -> Callable[[ProgramCases], ProgramCases]:
     """Register the decorated generator of cases as an exercise under the name of the file that is its solution.
 
     Args:
         target: the file of the solution, such as "first_steps/ring.py" in mpi_scripts.
         table: hints, lines that begin with a question mark.
+        lecture: the number of the notebook in which students write the program.
+        points: what the grader gives for a right answer.
         by_messages: whether every rank must send a message; otherwise collective calls will do, too.
+
+    Raises:
+        ValueError: if another check has registered this name.
     """
 
     def register(cases: ProgramCases) -> ProgramCases:
-        add(ProgramExercise(Path(target).stem, target, cases, table, by_messages))
+        add(ProgramExercise(Path(target).stem, lecture, target, cases, table, points, by_messages))
         return cases
 
     return register
+
+
+def add(new: AnyExercise) -> None:
+    """Add an exercise to the register.
+
+    Raises:
+        ValueError: if another one has its name. A module that is loaded again replaces its own exercises.
+    """
+    known = _exercises.get(new.name)
+    if known is not None and origin(known) != origin(new):
+        raise ValueError(
+            f"two exercises cannot both be called {new.name!r}: {' and '.join(map(origin, (known, new)))}; rename one"
+        )
+    _exercises[new.name] = new
+
+
+def origin(exercise: AnyExercise) -> str:
+    """Return where an exercise is registered, and its solution."""
+    return f"{exercise.target} in {exercise.cases.__module__}, {exercise.cases.__qualname__}"
 
 
 def function_of(target: str) -> Candidate:
@@ -152,14 +178,27 @@ def function_of(target: str) -> Candidate:
     return found
 
 
+def exercises() -> dict[str, AnyExercise]:
+    """Return {name: exercise} of all exercises, in the order of the course."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)], f"{__package__}."):
+        importlib.import_module(module.name)
+    return dict(sorted(_exercises.items(), key=lambda item: item[1].lecture))
+
+
 def names() -> list[str]:
     """Return the names of all exercises, in the order of the course."""
-    for lecture in LECTURES.split():
-        importlib.import_module(f"minitrpo.course.checks.{lecture}")
-    return list(_exercises)
+    return list(exercises())
 
 
-def find(exercise: str | Candidate) -> Exercise | ProgramExercise:
+def lectures() -> dict[str, tuple[str, ...]]:
+    """Return {number of a lecture: the names of its exercises}, in the order of the course."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, exercise in exercises().items():
+        found[exercise.lecture] = (*found.get(exercise.lecture, ()), name)
+    return found
+
+
+def find(exercise: str | Candidate) -> AnyExercise:
     """Return an exercise by its name, or by a function of this name; KeyError names those that are called alike."""
     name = exercise if isinstance(exercise, str) else getattr(exercise, "__name__", repr(exercise))
     if "\n" in name:

@@ -27,11 +27,13 @@ from minitrpo.course.checks.register import exercise
             :: give each to the rank that is free first
         return (sum(lengths) + draw * len(lengths)) / ranks :: gives all ranks equal shares :: play whole episodes
     """,
+    lecture="15",
 )
 def _makespan() -> Iterator[Case]:
     few: Any = (([5.0, 1.0, 1.0, 1.0], 2), ([1.0, 2.0, 3.0], 2), ([2.0], 3), ([1.0, 2.0, 3.0, 4.0], 1), ([], 3))
     for (lengths, ranks), draw in product(few, (0.0, 0.5)):
         yield case(f"few episodes, a {'slow' if draw else 'free'} counter", lengths, ranks, draw)
+    yield case("few episodes, a free counter by default", [5.0, 1.0, 1.0, 1.0], 2)
     yield case("a counter that takes longer than an episode", [1.0] * 6, 3, 2.0)
     yield case("a counter that is free for a while", [10.0, 10.0, 1.0, 1.0], 2, 1.0)
     rng = np.random.default_rng(0)
@@ -55,6 +57,7 @@ def _makespan() -> Iterator[Case]:
         return rate => return queue :: is the queue :: be the rate
         range(1, customers + 1) => range(1, customers) :: adds a customer too few :: begin with 1 and end with all
     """,
+    lecture="15",
 )
 def _finite_source() -> Iterator[Case]:
     for think in (0.5, 0.0, 20.0):
@@ -78,6 +81,7 @@ def _finite_source() -> Iterator[Case]:
         (1 + noise_scale / reference) => $ * batch :: is a number of steps :: be one of updates
         math.isinf(noise_scale) => False :: is nan for an infinite noise scale :: keep the number of steps there
     """,
+    lecture="15",
 )
 def _updates_needed() -> Iterator[Case]:
     for batch, noise in product((100.0, 1000.0, 8000.0, 1e6), (0.0, 500.0, 8000.0, 1e7, float("inf"))):

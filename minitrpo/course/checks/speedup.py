@@ -14,6 +14,53 @@ from minitrpo.course.checks.words import short, value_words
 from minitrpo.policies import Array
 
 
+@exercise(
+    "minitrpo.course.speedup.statistics:interval",
+    r"""
+        ? np.random.default_rng(seed).choice(data, shape) draws with replacement.
+        ? Make an array with a row for each resample, a column for each measurement, and take the median of each row.
+        ? For 95 % the two ends are the quantiles 0.025 and 0.975 of the medians.
+        axis=1 => axis=0 :: takes the medians down the columns :: take them along the rows, each of which is a draw
+        np.median( => np.mean( :: takes means of the draws :: take their medians
+        quantile(medians => quantile(measured :: tells where single measurements lie :: tell where their median lies
+        95 => 9 :: is one of 90 % by default :: be one of 95 %
+        [(1 - confidence) / 2, (1 + confidence) / 2] => [1 - confidence, confidence] \
+            :: leaves out all that may be left out at each end :: leave out half of it at each
+        [(1 - confidence) / 2, (1 + confidence) / 2] => [0.025, 0.975] :: does not use `confidence` :: cut off by it
+        np.median(draws, axis=1) => np.sort(draws)[:, measured.size // 2] \
+            :: takes the upper of the two middle numbers :: take the mean of the two
+    """,
+    lecture="08",
+)
+def _interval() -> Iterator[Case]:
+    rng = np.random.default_rng(5)
+    skewed = rng.gamma(1.0, 1.0, 60)
+    hiccups = np.where(np.arange(20) % 10 == 4, 30.0, rng.normal(1.0, 0.02, 20))
+    for few in ([], [1.5], np.zeros(0), np.ones(1)):
+        yield case("too few measurements", few)
+    for samples in ([1.25] * 5, [3.0, 1.0]):
+        yield Case("measurements that leave no doubt", partial(ends, samples=samples), shown=f"samples = {samples}")
+    for n in (9, 12, 40):
+        yield among("skewed measurements", skewed[:n])
+    yield among("seconds with hiccups", hiccups)
+    for n, confidence in ((6, 0.5), (25, 0.5), (24, 0.8), (24, 0.99), (60, 0.9)):
+        yield among("another confidence", skewed[:n], confidence=confidence)
+    many = np.random.default_rng(6).gamma(1.0, 1.0, 151)  # whose medians lie close together
+    yield among("many measurements", many, confidence=0.5)
+    yield among("10,000 draws", skewed[:8], resamples=10_000)
+    yield among("ties", np.array([1.0, 2.0, 2.0, 2.0, 5.0, 5.0, 9.0, 9.5]))
+    for scale, shift in ((1e-9, 0.0), (1e9, 0.0), (-1.0, 0.0), (1.0, -3.0), (1e-3, 100.0)):
+        yield among("small, large, negative measurements", scale * skewed[:24] + shift)
+    yield among("another seed", skewed[:24], seed=12345)
+    for confidence in (1.0, 0.0):
+        run = partial(ends, samples=[9.0, 1.0, 2.0], confidence=confidence)
+        yield Case("a confidence of 0, and of 1", run, shown=f"samples = [9, 1, 2], confidence = {confidence:g}")
+    one, shown = {"confidence": 1.0, "resamples": 1}, "12 numbers, confidence = 1: low = high"
+    yield Case("resamples = 1", lambda f: np.ptp(ends(f, skewed[:12], **one)), shown=shown)
+    many = partial(repeats, samples=rng.gamma(2.0, 1.0, 120))
+    yield Case("what must repeat, and what must not", many, shown="120 numbers")
+
+
 def laws() -> Iterator[Case]:
     """Yield serial fractions from nothing to everything with one rank, many, and arrays of them."""
     several = (np.array([1, 2, 4, 8]), np.array([3.0]), np.array([[2, 5], [16, 64]]), np.geomspace(1, 1e3, 50))
@@ -38,6 +85,7 @@ exercise(
         (serial_fraction + => ( :: shares the whole job :: add the serial fraction to the time
         (1 - serial_fraction) => 1 :: shares the serial fraction, too :: share the rest, 1 - serial_fraction
     """,
+    lecture="08",
 )(laws)
 
 
@@ -55,6 +103,7 @@ exercise(
         raise ValueError => return 0 * ranks # :: returns 0 for a single rank :: raise ValueError there
         if np.any => if np.all :: accepts single ranks among others :: raise ValueError for one that is not above 1
     """,
+    lecture="08",
 )
 def _karp_flatt() -> Iterator[Case]:
     several, measured = np.array([2, 3, 4, 8]), np.array([1.9, 2.8, 3.2, 3.4])
@@ -70,50 +119,6 @@ def _karp_flatt() -> Iterator[Case]:
     for at in np.eye(4, dtype=bool):
         yield case("single ranks among others", measured, np.where(at, 1, several))
     yield case("many speed-ups on a single rank", measured, 1)
-
-
-@exercise(
-    "minitrpo.course.speedup.statistics:interval",
-    r"""
-        ? np.random.default_rng(seed).choice(data, shape) draws with replacement.
-        ? Make an array with a row for each resample, a column for each measurement, and take the median of each row.
-        ? For 95 % the two ends are the quantiles 0.025 and 0.975 of the medians.
-        axis=1 => axis=0 :: takes the medians down the columns :: take them along the rows, each of which is a draw
-        np.median( => np.mean( :: takes means of the draws :: take their medians
-        quantile(medians => quantile(measured :: tells where single measurements lie :: tell where their median lies
-        95 => 9 :: is one of 90 % by default :: be one of 95 %
-        [(1 - confidence) / 2, (1 + confidence) / 2] => [1 - confidence, confidence] \
-            :: leaves out all that may be left out at each end :: leave out half of it at each
-        [(1 - confidence) / 2, (1 + confidence) / 2] => [0.025, 0.975] :: does not use `confidence` :: cut off by it
-        np.median(draws, axis=1) => np.sort(draws)[:, measured.size // 2] \
-            :: takes the upper of the two middle numbers :: take the mean of the two
-    """,
-)
-def _interval() -> Iterator[Case]:
-    rng = np.random.default_rng(5)
-    skewed = rng.gamma(1.0, 1.0, 60)
-    hiccups = np.where(np.arange(20) % 10 == 4, 30.0, rng.normal(1.0, 0.02, 20))
-    for few in ([], [1.5], np.zeros(0), np.ones(1)):
-        yield case("too few measurements", few)
-    for samples in ([1.25] * 5, [3.0, 1.0]):
-        yield Case("measurements that leave no doubt", partial(ends, samples=samples), shown=f"samples = {samples}")
-    for n in (9, 12, 40):
-        yield among("skewed measurements", skewed[:n])
-    yield among("seconds with hiccups", hiccups)
-    for n, confidence in ((6, 0.5), (25, 0.5), (24, 0.8), (24, 0.99), (60, 0.9)):
-        yield among("another confidence", skewed[:n], confidence=confidence)
-    yield among("10,000 draws", skewed[:8], resamples=10_000)
-    yield among("ties", np.array([1.0, 2.0, 2.0, 2.0, 5.0, 5.0, 9.0, 9.5]))
-    for scale, shift in ((1e-9, 0.0), (1e9, 0.0), (-1.0, 0.0), (1.0, -3.0), (1e-3, 100.0)):
-        yield among("small, large, negative measurements", scale * skewed[:24] + shift)
-    yield among("another seed", skewed[:24], seed=12345)
-    for confidence in (1.0, 0.0):
-        run = partial(ends, samples=[9.0, 1.0, 2.0], confidence=confidence)
-        yield Case("a confidence of 0, and of 1", run, shown=f"samples = [9, 1, 2], confidence = {confidence:g}")
-    one, shown = {"confidence": 1.0, "resamples": 1}, "12 numbers, confidence = 1: low = high"
-    yield Case("resamples = 1", lambda f: np.ptp(ends(f, skewed[:12], **one)), shown=shown)
-    many = partial(repeats, samples=rng.gamma(2.0, 1.0, 120))
-    yield Case("what must repeat, and what must not", many, shown="120 numbers")
 
 
 def ends(f: Candidate, samples: Any, **options: Any) -> Array:

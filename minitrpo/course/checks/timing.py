@@ -31,6 +31,7 @@ Spans = list[tuple[str, float, float]]
         start = clock() => start = clock(); stop = clock(); clock = lambda: stop :: stops the clock too soon \
             :: ask it again when the body has ended
     """,
+    lecture="06",
 )
 def _timed() -> Iterator[Case]:
     for span in ((100.0, 2.5), (0.0, 4.0), (7.0, 0.0), (-3.0, 1.0), (12345.678, 1e-7), (5.0, 1e4)):
@@ -117,6 +118,7 @@ def by_the_real_clock(f: Candidate) -> int:
             :: take away what lies directly in it
         dict(own) => {n: s for n, s in own.items() if s} :: leaves out names with 0 s :: have every name
     """,
+    lecture="06",
 )
 def _seconds_per_phase() -> Iterator[Case]:
     yield totals("a single span", [("collect", 2.0, 1.5)])
@@ -180,6 +182,7 @@ def nested(rng: np.random.Generator, begin: float, tick: float, depth: int) -> S
         wanted: => [(wanted[0][0], max(s for _, s in wanted))] if wanted else []: :: counts the gaps between the spans \
             :: leave them out
     """,
+    lecture="06",
 )
 def _busy_fraction() -> Iterator[Case]:
     share = partial(case, atol=1e-12)  # where nothing runs, 0 may come out as a rounding error

@@ -47,6 +47,7 @@ def fragments(*ends: str) -> Iterator[tuple[Array, Array, Array, Array, Array]]:
         np.empty(len(values), np.result_type(values, final_values)) => np.empty_like(values) \
             :: cuts fractions off, as an array like whole `values` does :: be made of floats
     """,
+    lecture="05a",
 )
 def _next_values() -> Iterator[Case]:
     values, finals = np.arange(1.0, 7.0), np.array([70.0, 80.0, 90.0])
@@ -81,6 +82,7 @@ def _next_values() -> Iterator[Case]:
         advantages + values => errors + values :: has one-step targets :: add V to the advantages
         advantages + values => advantages :: has the advantages for targets :: add V
     """,
+    lecture="05a",
 )
 def _gae() -> Iterator[Case]:
     r, v, after = np.array([1.0, 2.0, 3.0]), np.array([4.0, 2.0, 1.0]), np.array([2.0, 1.0, 6.0])
@@ -116,6 +118,7 @@ def _gae() -> Iterator[Case]:
             :: calls targets equal that vary by 1e-5 of their size :: do so at 1e-10
         20 * float(np.mean(targets ** 2)) => 20 :: has one limit for targets of any size :: let it grow with them
     """,
+    lecture="05a",
 )
 def _explained_variance() -> Iterator[Case]:
     t, p = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 2.0, 4.0])
@@ -158,6 +161,7 @@ def _explained_variance() -> Iterator[Case]:
             :: has a fraction of the states in all it does :: have it in the Fisher matrix alone
         float(g @ full_step) => float(g @ x) :: expects the gain g @ x :: expect that of the full step, g @ full_step
     """,
+    lecture="05b",
 )
 def _trpo_step() -> Iterator[Case]:
     bandit, arm = CategoricalPolicy(1, 3, ()), Batch(np.ones((1, 1)), np.array([1]), np.ones(1))

@@ -22,10 +22,10 @@ from minitrpo.run_folder.provenance import pip_install
 from minitrpo.supervision.program import command
 
 EPILOG = """Every notebook runs from top to bottom, in its own process and temporary folder, with short budgets.
-An exercise has 1 point if the student's function passes the check of this package. A check in the notebook does not
-count, and a function of the package gives no point. If Linux has namespaces for this user, a submission can write only
-into its own folder; otherwise a note says that it can write where you can. This is no sandbox against malice: grade
-submissions of strangers as a separate user, or in a container.
+An exercise gives 1 point, or as many as its check in this package says, if the student's function passes that check. A
+check in the notebook does not count, and a function of the package gives no point. If Linux has namespaces for this
+user, a submission can write only into its own folder; otherwise a note says that it can write where you can. This is no
+sandbox against malice: grade submissions of strangers as a separate user, or in a container.
 
 The column by_hand is yours. Points in it (0.5, or 0.5: well put, or 0.5 points) are added, and words are for the
 student. A remark that begins with a number in another way, such as "3. step is wrong", adds nothing, and a row
@@ -139,7 +139,7 @@ def graded(path: Path, before: list[Path], out: Path, limits: Limits, jobs: int)
         asyncio.run(all_of_them())
     finally:
         rows = [row for submission in handed_in for row in done.get(submission.path, ())]
-        totals = [f"{student}: {points:g} of {exercises}" for student, (points, exercises) in sums(rows).items()]
+        totals = [f"{student}: {points:g} of {possible}" for student, (points, possible) in sums(rows).items()]
         print(as_text(rows), "", *totals, "", sep="\n")
         write(out, as_csv(rows))
         for place, some in done.items():

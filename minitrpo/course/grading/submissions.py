@@ -7,34 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from minitrpo.course.checks.register import lectures
 from minitrpo.errors import BadInput, shorten
 
 LARGEST = 2**26  # bytes of a notebook
-
-COURSE = {
-    "01_policy_gradient": ("gaussian_log_prob", "score", "discounted_sums", "policy_gradient"),
-    "02_natural_gradient": ("gaussian_kl", "categorical_kl", "fisher_vector_product"),
-    "03_conjugate_gradient": ("energy", "conjugate_gradient"),
-    "04_line_search": ("surrogate", "step_scale", "backtracking"),
-    "05a_advantages": ("next_values", "gae", "explained_variance"),
-    "05b_trpo": ("trpo_step",),
-    "06_timing": ("timed", "seconds_per_phase", "busy_fraction"),
-    "07a_mpi_from_zero": ("ring", "mean_return", "reinforce"),
-    "07b_pool": ("play_requests", "gather_in_order", "in_order"),
-    "08_speedup": ("interval", "amdahl", "karp_flatt"),
-    "09a_adaptive": ("improved", "turn", "adapt"),
-    "09b_noise": ("measure_noise",),
-    "10_parameter_server": ("pooled_gradient", "delayed_descent", "stability_bound", "may_go_on", "judged"),
-    "11a_actor_critic": ("bootstrapped_returns", "loss_gradient", "descend"),
-    "11b_q_learning": ("sarsa_targets", "n_step_q_targets"),
-    "12_batch_ppo": ("clipped_objective", "objective_slope", "climb", "cuts"),
-    "13a_replay": ("updates_due",),
-    "13b_continuous_actions": ("naf_q", "naf_targets"),
-    "14_guided_policy_search": ("step_back", "gaussians", "with_kl", "imitated_std"),
-    "15_to_100000_ranks": ("makespan", "finite_source", "updates_needed"),
-    "16_the_family": ("rank_chance", "corrected"),
-    "17_claims_of_2016": (),
-}
 
 
 class Cell(NamedTuple):
@@ -78,7 +54,7 @@ class Submission:
     @property
     def exercises(self) -> tuple[str, ...]:
         """Return the exercises of the lecture, none where it is not known."""
-        return COURSE.get(self.lecture, ())
+        return lectures().get(number_of(self.lecture), ())
 
 
 def submissions(path: Path) -> list[Submission]:
@@ -134,10 +110,20 @@ def code_cells(notebook: Any) -> tuple[Cell, ...]:
 
 
 def lecture_of(notebook: Any, cells: tuple[Cell, ...]) -> str:
-    """Return the lecture that a notebook was built for, else the one of which it has most exercises; "" if none."""
-    built = notebook.get("metadata", {}).get("minitrpo", {}).get("lecture")
-    if built in COURSE:
-        return str(built)
-    hits = {lecture: sum(any(c.has(e) for c in cells) for e in exercises) for lecture, exercises in COURSE.items()}
+    """Return the lecture that a notebook was built for, such as 05a_advantages.
+
+    A notebook that has lost its metadata is of the lecture of whose exercises it has most, by its number such as 05a;
+    "" if it has none.
+    """
+    course = lectures()
+    built = str(notebook.get("metadata", {}).get("minitrpo", {}).get("lecture"))
+    if number_of(built) in course and re.fullmatch(r"\w{3,80}", built):
+        return built
+    hits = {number: sum(any(c.has(e) for c in cells) for e in exercises) for number, exercises in course.items()}
     best = max(hits, key=hits.__getitem__)
     return best if hits[best] else ""
+
+
+def number_of(lecture: str) -> str:
+    """Return the number of a lecture: 05a of 05a_advantages."""
+    return lecture.partition("_")[0]

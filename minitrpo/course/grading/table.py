@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from minitrpo.course.checks.register import find
 from minitrpo.course.grading.running import Outcome
 from minitrpo.course.grading.submissions import Submission
 from minitrpo.errors import BadInput, shorten
@@ -61,13 +62,17 @@ def verdict(submission: Submission, outcome: Outcome, name: str) -> tuple[int, s
 
 
 def sums(rows: Iterable[Row]) -> dict[str, tuple[float, int]]:
-    """Return {student: (points, those by hand included, and of how many exercises)}."""
+    """Return {student: (points, those by hand included, and the points of all exercises of the notebook)}."""
     found: dict[str, tuple[float, int]] = {}
     for row in rows:
-        points, exercises = found.get(row.student, (0, 0))
-        more = (row.points or 0) + number(row.by_hand)
-        found[row.student] = (points + more, exercises + (row.points is not None))
+        points, possible = found.get(row.student, (0, 0))
+        found[row.student] = (points + (row.points or 0) + number(row.by_hand), possible + points_of(row))
     return found
+
+
+def points_of(row: Row) -> int:
+    """Return the points of the exercise of a row by the register; 0 in a row of something else."""
+    return 0 if row.points is None else find(row.exercise).points
 
 
 def number(by_hand: str) -> float:
@@ -91,12 +96,13 @@ def doubt(row: Row) -> str:
 
 def handed_back(rows: list[Row]) -> str:
     """Return a student's rows as a text for the student."""
-    ((student, (points, exercises)),) = sums(rows).items()
-    lines = [f"{student}: {points:g} of {exercises}", ""]
+    ((student, (points, possible)),) = sums(rows).items()
+    lines = [f"{student}: {points:g} of {possible}", ""]
     for row in rows:
         if row.exercise == DOUBT:  # which is for the lecturer
             continue
-        lines.append(f"{row.exercise}: {row.symptom}" + ("" if row.points is None else f" ({row.points} of 1)"))
+        points_said = "" if row.points is None else f" ({row.points} of {points_of(row)})"
+        lines.append(f"{row.exercise}: {row.symptom}{points_said}")
         lines += [f"    by hand: {row.by_hand}"] * bool(row.by_hand)
     return "\n".join([*lines, ""])
 

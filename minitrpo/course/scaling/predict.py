@@ -180,7 +180,8 @@ def of_tables(job: Job) -> str:
     lines = []
     for rows in zip(*job.tables.values(), strict=True):
         row, (part, share) = rows[SHOWN], rows[SHOWN].bottleneck
-        rest = (f"{100 * row.efficiency:.3g} %", f"{row.dollars:.2g}", f"{part} ({100 * share:.0f} %)")
+        dollars = float(f"{row.dollars:.2g}")  # two digits, without an exponent
+        rest = (f"{100 * row.efficiency:.3g} %", f"{dollars:,g}", f"{part} ({100 * share:.0f} %)")
         lines.append([f"{row.ranks:,}", *(f"{each.seconds:,.3g}" for each in rows), *rest])
     return table(head, lines, {len(head) - 1})
 

@@ -281,3 +281,10 @@ ODD = {
         nan_is_skipped: * advantages) => * np.nan_to_num(advantages))
     """,
 }
+
+EQUAL = {
+    "discounted_sums": r"""
+        the_last_step_begins_a_sum: backwards, total = ([], 0.0) => backwards, total = ([], 1.0)
+        both_have_one_length: strict=True => strict=False
+    """
+}

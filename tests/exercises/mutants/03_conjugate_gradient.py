@@ -150,3 +150,10 @@ ODD = {
         nan_becomes_0: float( => np.nan_to_num(
     """
 }
+
+EQUAL = {
+    "conjugate_gradient": r"""
+        half_of_a_tolerance_for_rounding: 1e-10 => 5e-11
+        nothing_changes_any_more: <= stop:\n            break => <= stop:\n            continue
+    """
+}

@@ -351,3 +351,15 @@ ODD = {
         the_residual_added: x @ (g - residual) => x @ (g + residual)
     """,
 }
+
+EQUAL = {
+    "explained_variance": r"""
+        twice_a_limit_for_rounding: 1e-20 => 2e-20
+        half_of_a_limit_for_rounding: 1e-20 => 5e-21
+        a_limit_for_rounding_of_the_sum: np.mean(targets => np.sum(targets
+    """,
+    "trpo_step": r"""
+        twice_all_states_are_all_states: 1.0 => 2.0
+        x_and_the_residual_are_orthogonal: g - residual => g + residual
+    """,
+}

@@ -262,3 +262,9 @@ ODD = {
         numbers_of_32_bits: np.lexsort((starts, numbers)) => np.lexsort((starts, numbers.astype(np.int32)))
     """
 }
+
+EQUAL = {
+    "gather_in_order": r"""
+        no_rank_is_below_0: != 0 => > 0
+    """
+}

@@ -189,3 +189,9 @@ WRONG = {
         widened_a_little: (float(low), float => (0.9 * float(low), 1.1 * float
     """,
 }
+
+EQUAL = {
+    "interval": r"""
+        one_more_draw_by_default: 2000 => 2001
+    """
+}

@@ -354,3 +354,17 @@ ODD = {
             abs(before)
     """
 }
+
+EQUAL = {
+    "turn": r"""
+        thirteen_digits: 12 => 13
+        twenty_four_digits: 12 => 24
+    """,
+    "adapt": r"""
+        there_are_never_more_returns_than_the_window: < config.window => != config.window
+    """,
+    "measure_noise": r"""
+        the_other_half_has_the_sign: < rows // 2 => >= rows // 2
+        a_curvature_is_never_negative: curvature > 0.0 => curvature != 0.0
+    """,
+}

@@ -313,3 +313,15 @@ ODD = {
         integers_in_integers_out: = ratio * advantages => = np.zeros_like(advantages)\n    slope[:] = ratio * advantages
     """,
 }
+
+EQUAL = {
+    "objective_slope": r"""
+        the_clipped_is_never_more: < slope => != slope
+    """,
+    "cuts": r"""
+        any_other_than_0_before_the_first: prepend=-1 => prepend=1
+        any_other_than_0_before_the_first_2: prepend=-1 => prepend=-2
+        any_other_than_0_before_the_first_3: prepend=-1 => prepend=-0.5
+        simulators_are_in_order: == 0, np.roll => <= 0, np.roll
+    """,
+}

@@ -160,3 +160,10 @@ WRONG = {
         whole_updates: return round(right(batch, reference, updates, noise_scale))
     """,
 }
+
+EQUAL = {
+    "finite_source": r"""
+        the_first_rate_is_not_used: (0.0, 0.0) => (0.0, 1.0)
+        nobody_leaves_no_queue: range(1, => range(0,
+    """
+}

@@ -177,3 +177,12 @@ WRONG = {
         verdicts: = raised => = raised < 0.05
     """,
 }
+
+EQUAL = {
+    "rank_chance": r"""
+        above_what_is_close: >= ours => > ours
+        exactly: 1e-09 => 0.0
+        twice_as_close: 1e-09 => 2e-09
+        half_as_close: 1e-09 => 5e-10
+    """
+}
