@@ -10,7 +10,7 @@ from pathlib import Path
 
 from minitrpo.commands.command_line import job_of, words_of_every_run
 from minitrpo.errors import Stopped, describe_error
-from minitrpo.experience.modules import again
+from minitrpo.experience.trust import again
 from minitrpo.parallel.comm import Comm, on_root
 from minitrpo.reports.plots import learning_curve
 from minitrpo.reports.progress import Progress, summary_writer
@@ -19,8 +19,8 @@ from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.supervision.heartbeat import Heartbeat
 from minitrpo.supervision.program import asked_to_stop, command, heed_terminations, ranks
 from minitrpo.supervision.watchdog import guarded, status
-from minitrpo.training.context import RunContext
 from minitrpo.training.job import Job, one_by_one, recorded
+from minitrpo.training.parts import RunContext
 from minitrpo.training.run_log import Show
 from minitrpo.training.start import begin, play
 

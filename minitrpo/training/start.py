@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.options import flag
-from minitrpo.contract import check_beginning
+from minitrpo.algorithms.user_classes import check_beginning
 from minitrpo.core import load_core
 from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, place_of
 from minitrpo.experience.environments import EnvironmentSpec, describe
@@ -22,8 +22,8 @@ from minitrpo.run_folder.folder import RunFolder, newest
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.watchdog import status
 from minitrpo.training import asynchronous, synchronous
-from minitrpo.training.context import RunContext, check_arrays, check_settings, counted, make_algorithm, working_size
 from minitrpo.training.job import Job
+from minitrpo.training.parts import RunContext, check_arrays, check_settings, counted, make_algorithm, working_size
 from minitrpo.training.run_log import Show
 
 LOOPS: dict[str, Any] = {"synchronous": synchronous, "asynchronous": asynchronous}

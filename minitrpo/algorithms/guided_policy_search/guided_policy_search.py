@@ -40,7 +40,7 @@ from minitrpo.algorithms.guided_policy_search.local_models import (
 )
 from minitrpo.algorithms.guided_policy_search.lqr import Controller, Cost, expected_costs, forward, kl_limited
 from minitrpo.algorithms.options import option
-from minitrpo.algorithms.samples import SharedUpdate
+from minitrpo.algorithms.shared_update import SharedUpdate
 from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments

@@ -19,7 +19,7 @@ from minitrpo.course.speedup.experiment import by_turns, timed_run
 from minitrpo.course.speedup.statistics import interval
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import describe
-from minitrpo.experience.modules import trust
+from minitrpo.experience.trust import trust
 from minitrpo.parallel.launcher import RANK_VARIABLES, cores
 from minitrpo.policies import Array
 from minitrpo.run_folder.atomic_files import write_atomically

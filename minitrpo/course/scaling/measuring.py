@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minitrpo.algorithms.samples import advantages_of
+from minitrpo.algorithms.shared_update import advantages_of
 from minitrpo.commands.command_line import parse
 from minitrpo.course.scaling.formulas import noise_scale
 from minitrpo.course.scaling.model import MEASURED_PARTS, Line
@@ -37,8 +37,8 @@ from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.jobs import flags, launcher, mpiexec
-from minitrpo.training.context import RunContext
-from minitrpo.training.gather import in_episode_order, prepare_fragments
+from minitrpo.training.collect import in_episode_order, prepare_fragments
+from minitrpo.training.parts import RunContext
 from minitrpo.training.root import Root
 from minitrpo.training.synchronous import make_rank
 
