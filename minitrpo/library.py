@@ -18,6 +18,7 @@ from minitrpo.experience.evaluation import Evaluation
 from minitrpo.experience.trust import name_of, standing_for, trust
 from minitrpo.parallel.comm import on_root
 from minitrpo.policies import Array
+from minitrpo.reports import trained_policy
 from minitrpo.reports.progress import LiveCurve
 from minitrpo.reports.trained_policy import TrainedPolicy
 from minitrpo.run_folder.folder import RunFolder, release_locks

@@ -18,7 +18,7 @@ import minitrpo
 import minitrpo.course.classroom  # one thread
 from minitrpo import BadInput, EpisodeFailed, Run, evaluate, load
 from minitrpo.course.reinforce import Reinforce
-from minitrpo.experience import rollouts
+from minitrpo.experience import rollouts, trust
 
 SMALL = {"steps_per_update": 300, "hidden": "8", "progress": "none"}
 SAME = ("--steps-per-update", 300, "--hidden", "8")
