@@ -251,7 +251,8 @@ class TRPO(Algorithm):
         fitted = self._fit(samples, rng) if self.update.fits else None
         (theta, report, measured), fitted = self.update.exchange(stepped, fitted)
         # 3. every rank takes over the new policy and the new critic
-        about = (report.gradient, theta - self.theta, report.kl, len(samples["actions"]))
+        search = report.search
+        about = (report.gradient, theta - self.theta, search.kl, len(samples["actions"]))
         of_noise = self.noise.add(*about, measured, self.settings.adapt == "noise")
         self.theta = theta
         if all(np.all(np.isfinite(array)) for array in fitted.values()):
@@ -262,11 +263,11 @@ class TRPO(Algorithm):
         self._adapt(batch["returns"][batch["ended"]])
         return {
             "max_kl": max_kl,
-            "kl": report.kl,
-            "surrogate_gain": report.gain,
-            "gain_ratio": report.gain_ratio,
-            "line_search_steps": report.trials,
-            "line_search": report.reason,
+            "kl": search.kl,
+            "surrogate_gain": search.gain,
+            "gain_ratio": search.gain_ratio,
+            "line_search_steps": search.trials,
+            "line_search": search.reason,
             "gradient_norm": report.gradient_norm,
             "entropy": report.entropy,
             "explained_variance": explained,
@@ -310,9 +311,9 @@ class TRPO(Algorithm):
             solver = (s.cg_iterations, s.cg_damping, s.fisher_fraction)
             theta, report = self.core.step(self.policy, old, batch, self.adaptive.max_kl, *solver)
             measured = None
-            if self.noise.due and report.accepted:
+            if self.noise.due and report.search.accepted:
                 measured = measure_noise(self.policy, old, batch, report.gradient, theta - old, *solver)
-        if report.reason == "not finite":
+        if report.search.reason == "not finite":
             self.context.note("the step is not finite and was not taken: check the scale of observations and rewards")
         return theta, report, measured
 

@@ -36,12 +36,11 @@ class Targets:
 
 def loss(w: Array, sizes: Sizes, to: Targets) -> float:
     """Return L of the network with the parameters w (P,)."""
-
-    def of_block(rows: slice) -> Array:
+    losses = []
+    for rows in to.blocks.slices:
         r = activations(unflatten(w, sizes), to.x[rows])[-1] - to.u[rows]
-        return np.array([0.5 * np.einsum("ri,rij,rj->", r, to.P[rows], r) / len(r)])
-
-    return float(to.blocks.mean(of_block, 1)[0])
+        losses.append(0.5 * np.einsum("ri,rij,rj->", r, to.P[rows], r) / len(r))
+    return float(to.blocks.mean(losses, ()))
 
 
 def gauss_newton_step(w: Array, sizes: Sizes, to: Targets, damping: float, iterations: int) -> Array:
@@ -49,27 +48,21 @@ def gauss_newton_step(w: Array, sizes: Sizes, to: Targets, damping: float, itera
 
     Products are in single precision: they decide only which step is tried.
     """
-
-    def gradient(rows: slice) -> Array:
-        at = Linearisation(w, sizes, to.x[rows])
+    gradients, linearised, single = [], [], w.astype(np.float32)
+    for rows in to.blocks.slices:
+        at, P = Linearisation(w, sizes, to.x[rows]), to.P[rows]
         r = at.outputs - to.u[rows]
-        return at.transposed_product(np.einsum("rij,rj->ri", to.P[rows], r)) / len(r)
-
-    def linearised(rows: slice) -> tuple[Linearisation, Array]:
-        return Linearisation(w.astype(np.float32), sizes, to.x[rows].astype(np.float32)), to.P[rows].astype(np.float32)
+        gradients.append(at.transposed_product(np.einsum("rij,rj->ri", P, r)) / len(r))
+        linearised.append((Linearisation(single, sizes, to.x[rows].astype(np.float32)), P.astype(np.float32)))
+    g = to.blocks.mean(gradients, w.shape)
 
     def product(v: Array) -> Array:
-        few = v.astype(np.float32)
+        of_blocks, single = [], v.astype(np.float32)
+        for at, P in linearised:
+            moved = at.product(single)
+            of_blocks.append(at.transposed_product(np.einsum("rij,rj->ri", P, moved)) / len(moved))
+        return to.blocks.mean(of_blocks, w.shape) + damping * v
 
-        def of_block(rows: slice, linearised: tuple[Linearisation, Array]) -> Array:
-            at, P = linearised
-            moved = at.product(few)
-            return at.transposed_product(np.einsum("rij,rj->ri", P, moved)) / len(moved)
-
-        return to.blocks.mean(of_block, len(w), at) + damping * v
-
-    at = to.blocks.map(linearised)
-    g = to.blocks.mean(gradient, len(w))
     return conjugate_gradient(product, -g, iterations, tolerance=1e-16)[0]
 
 
