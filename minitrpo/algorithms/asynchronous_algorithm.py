@@ -137,8 +137,7 @@ def descend(shared: Arrays, gradient: Array, optimiser: Optimiser, step_size: fl
 
     optimiser(arrays, gradient, step_size) returns its new arrays and the step. Its arrays are those of `shared` whose
     names begin with `prefix`; it calls them by the rest of the name. The gradient is not changed.
-    Ranks that write at the same time overwrite each other's updates. Fewer are lost if the optimiser works in place,
-    which takes less time: it returns the arrays that it was given.
+    Ranks that write at the same time overwrite each other's updates, as in Mnih et al. 2016.
     """
     # 1. the optimiser's own arrays, by the names that it gave them
     own = {name.removeprefix(prefix): array for name, array in shared.items() if name.startswith(prefix)}
@@ -146,6 +145,5 @@ def descend(shared: Arrays, gradient: Array, optimiser: Optimiser, step_size: fl
     after, step = optimiser(own, gradient, step_size)
     # 3. write the new arrays, and theta, into the memory of the old ones
     for name, array in after.items():
-        if array is not own[name]:
-            shared[prefix + name][:] = array
+        shared[prefix + name][:] = array
     shared["theta"] -= step

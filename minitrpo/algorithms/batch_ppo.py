@@ -20,7 +20,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, AnnealingSettings, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, option, step_size_option
-from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, samples_of
+from minitrpo.algorithms.samples import SharedUpdate, advantages_of, samples_of
 from minitrpo.critics import MLPCritic
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
@@ -205,7 +205,7 @@ class BatchPPO(Algorithm):
                 climbed = ascent.climb(self.policy, self.theta, self.optimiser_state, batch, policy_rng)
         if self.update.fits:
             with self.context.span("critic"):
-                fitted = refitted(self.critic, self.critic_state, batch, critic_rng)
+                fitted = self.critic.fit(self.critic_state, batch, critic_rng)
         # 3. every rank takes over both
         (self.theta, self.optimiser_state, seen), self.critic_state = self.update.exchange(climbed, fitted)
         self.steps += len(batch["rewards"])

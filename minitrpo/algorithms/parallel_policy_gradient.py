@@ -19,7 +19,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, option, step_size_option
-from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, samples_of
+from minitrpo.algorithms.samples import SharedUpdate, advantages_of, samples_of
 from minitrpo.block_sums import ordered_sum, tree_sum
 from minitrpo.critics import LinearCritic, make_critic
 from minitrpo.experience.randomness import Purpose
@@ -117,7 +117,8 @@ class PolicyGradient(Algorithm):
 
     def __init__(self, settings: PolicyGradientSettings, context: Context) -> None:
         self.settings, self.policy, self.context = settings, context.policy, context
-        self.critic = make_critic(settings, context.policy)
+        of_fit = (settings.critic_epochs, settings.critic_minibatch, settings.critic_step_size)
+        self.critic = make_critic(settings.critic, context.policy, *of_fit)
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.optimiser_state = initial_state(settings.optimiser, len(self.theta))
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
@@ -187,7 +188,7 @@ class PolicyGradient(Algorithm):
             return state
         if isinstance(self.critic, LinearCritic):
             return self.critic.solve(equations.reshape(self.critic.size, -1))
-        return refitted(self.critic, state, batch, rng, self.update.sums)
+        return self.critic.fit(state, batch, rng, self.update.sums)
 
     def state(self) -> Nested:
         return {"theta": self.theta, "optimiser": self.optimiser_state, "critic": self.critic_state}

@@ -21,7 +21,7 @@ import numpy as np
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, flag, option
-from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, samples_of
+from minitrpo.algorithms.samples import SharedUpdate, advantages_of, samples_of
 from minitrpo.core import BY_AUTOGRAD, BY_HAND, Core, StudentsCore, load_core
 from minitrpo.critics import MLPCritic, make_critic
 from minitrpo.errors import BadInput
@@ -214,7 +214,8 @@ class TRPO(Algorithm):
             self.core = self.students.core
             context.note(f"note: {self.students}")
         self.policy = self.core.policy(context.policy)
-        self.critic = make_critic(settings, context.policy)
+        of_fit = (settings.critic_epochs, settings.critic_minibatch, settings.critic_step_size)
+        self.critic = make_critic(settings.critic, context.policy, *of_fit)
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
         self.adaptive = AdaptiveState(context.steps_per_update, settings.max_kl)
@@ -320,7 +321,7 @@ class TRPO(Algorithm):
     def _fit(self, samples: Arrays, rng: np.random.Generator) -> Arrays:
         """Return the critic's new state."""
         with self.context.span("critic"):
-            return refitted(self.critic, self.critic_state, samples, rng, self.update.sums)
+            return self.critic.fit(self.critic_state, samples, rng, self.update.sums)
 
     def _adapt(self, returns: Array) -> None:
         if self.settings.adapt == "noise":

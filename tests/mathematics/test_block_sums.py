@@ -115,7 +115,8 @@ def test_a_shared_step_and_a_shared_fit_have_the_bits_of_a_whole_one(learner, si
 
         def learned(reduction):
             targets = np.sin(observations[:, 0]) + 0.01 * times
-            return learner.fit(fresh, observations, times, targets, np.random.default_rng(1), reduction)
+            samples = {"observations": observations, "timesteps": times, "targets": targets}
+            return learner.fit(fresh, samples, np.random.default_rng(1), reduction)
 
     else:
         actions = learner.sample(learner.distribution(fresh, observations), learner.draw_noise(rng, 4000))
