@@ -5,9 +5,8 @@ blocks' parts are added from the first to the last, no matter which rank compute
 of neighbours, in a tree whose shape depends only on their number.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -62,25 +61,33 @@ def tree_sum(parts: Array) -> Array:
 
 
 class Blocks:
-    """N rows cut into blocks. This process computes its own blocks; a mean is over the rows of all processes."""
+    """N rows cut into blocks, some of which this process computes.
+
+    Attributes:
+        slices: of the rows, one for each block of this process.
+
+    """
 
     def __init__(self, rows: int, reduction: Reduction = SERIAL) -> None:
+        """Cut `rows` rows; reduction: who computes which blocks."""
         self.rows, self.reduction = rows, reduction
         cut = blocks(rows)
-        self.count, self.own = len(cut), cut[reduction.own(len(cut))]
+        self.count, self.slices = len(cut), cut[reduction.own(len(cut))]
 
-    def map(self, f: Callable[[slice], Any]) -> list[Any]:
-        """Return f(block) for each block of this process, to be given to later calls of `mean`."""
-        return [f(block) for block in self.own]
+    def mean(self, values: Sequence[Array | float], shape: tuple[int, ...]) -> Array:
+        """Return the mean over the rows of all blocks, those of other processes included.
 
-    def mean(self, f: Callable[..., Array], size: int, *mapped: list[Any]) -> Array:
-        """Return the mean over all rows of f(block, ...), (size,), which is a mean over the rows of one block.
+        Args:
+            values: for each of `slices` the mean over its rows, an array of this shape.
+            shape: of one value, for a process that has no block.
 
-        mapped: results of `map`; f gets the entry of its block from each.
+        Returns:
+            The mean, of this shape, with the same bits on every process.
+
         """
-        weighted = [f(block, *own) * self.weight(block) for block, *own in zip(self.own, *mapped, strict=True)]
-        return self.reduction.sum(np.array(weighted, dtype=np.float64).reshape(-1, size), self.count)
+        weighted = [value * self.weight(rows) for value, rows in zip(values, self.slices, strict=True)]
+        return self.reduction.sum(np.array(weighted, dtype=np.float64).reshape(-1, *shape), self.count)
 
-    def weight(self, block: slice) -> float:
+    def weight(self, rows: slice) -> float:
         """Return the fraction of all rows that lies in a block."""
-        return (block.stop - block.start) / self.rows
+        return (rows.stop - rows.start) / self.rows

@@ -6,7 +6,6 @@ Observations are (N, D), times since the episode began (N,), targets (N,).
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -40,16 +39,16 @@ class Critic:
         """Return V(s), (N,); ranks may share the rows, and each then reads those of its own."""
         return np.zeros(len(times))
 
-    def fit(
-        self,
-        state: State,
-        observations: Array,
-        times: Array,
-        targets: Array,
-        rng: np.random.Generator,
-        reduction: Reduction = SERIAL,
-    ) -> State:
-        """Return the numbers after a fit to the targets."""
+    def fit(self, state: State, samples: State, rng: np.random.Generator, reduction: Reduction = SERIAL) -> State:
+        """Return the numbers after a fit to value targets.
+
+        Args:
+            state: the numbers before it, which stay as they are.
+            samples: has `observations` (N, D), `timesteps` since the episode began (N,), and `targets` (N,).
+            rng: the random numbers of this fit.
+            reduction: how ranks share the work; all of them have all samples.
+
+        """
         return state
 
 
@@ -81,16 +80,9 @@ class LinearCritic(Critic):
         # quick enough for every rank to do all of it
         return np.asarray(self.features(observations, times) @ state["coefficients"])
 
-    def fit(
-        self,
-        state: State,
-        observations: Array,
-        times: Array,
-        targets: Array,
-        rng: np.random.Generator,
-        reduction: Reduction = SERIAL,
-    ) -> State:
+    def fit(self, state: State, samples: State, rng: np.random.Generator, reduction: Reduction = SERIAL) -> State:
         """Return the coefficients c that solve (Phi'Phi + ridge I) c = Phi' targets."""
+        observations, times, targets = samples["observations"], samples["timesteps"], samples["targets"]
         cut = blocks(len(targets))
         own = cut[reduction.own(len(cut))]
         parts = [self.normal_sums(observations[rows], times[rows], targets[rows]) for rows in own]
@@ -152,19 +144,12 @@ class MLPCritic(Critic):
         values = reduction.collect(np.concatenate([np.zeros(0, phi.dtype), *outputs]), sizes)
         return np.asarray(state["shift"] + state["scale"] * values)
 
-    def fit(
-        self,
-        state: State,
-        observations: Array,
-        times: Array,
-        targets: Array,
-        rng: np.random.Generator,
-        reduction: Reduction = SERIAL,
-    ) -> State:
+    def fit(self, state: State, samples: State, rng: np.random.Generator, reduction: Reduction = SERIAL) -> State:
         """Return the state after `epochs` passes over shuffled minibatches of the mean squared error.
 
         Minibatches have one size, a multiple of `parts`: the last one of a pass is filled up with rows of its first.
         """
+        observations, targets = samples["observations"], samples["targets"]
         state = {name: array.copy() for name, array in state.items()}
         trust = 1 - np.exp(-len(targets) / self.memory) if state["updates"][0] > 0 else 1.0
         apart, before = float(targets.mean()) - state["shift"], state["scale"] ** 2
@@ -191,14 +176,22 @@ class MLPCritic(Critic):
         return reduction.sum(squared_error_gradients(phi, self.sizes, few, targets[own], rows.size), len(rows))
 
 
-def make_critic(settings: Any, policy: Policy) -> Critic:
-    """Return the critic that settings ask for, none, linear or mlp, as wide as the policy."""
-    s = settings
-    if s.critic == "none":
+def make_critic(kind: str, policy: Policy, epochs: int, minibatch: int, step_size: float) -> Critic:
+    """Return a critic of what a policy observes.
+
+    Args:
+        kind: "none", "linear" or "mlp".
+        policy: the policy; the perceptron is as wide as its network.
+        epochs: passes of the perceptron's fit over the samples.
+        minibatch: samples in each step of that fit.
+        step_size: Adam's, of that fit.
+
+    """
+    if kind == "none":
         return Critic()
-    if s.critic == "linear":
+    if kind == "linear":
         return LinearCritic(policy.observation_size)
-    return MLPCritic(policy.observation_size, policy.hidden, s.critic_epochs, s.critic_minibatch, s.critic_step_size)
+    return MLPCritic(policy.observation_size, policy.hidden, epochs, minibatch, step_size)
 
 
 def squared_error_gradients(phi: Array, sizes: Sizes, inputs: Array, targets: Array, rows: int) -> Array:

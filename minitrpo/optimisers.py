@@ -1,127 +1,111 @@
 """Optimisers: from a gradient to a step, as pure functions (state, gradient, step_size) -> (new state, step).
 
 Descent subtracts the step, ascent adds it: `theta - step`, `theta + step`. A state is a dict of arrays, {} where there
-is nothing to remember, so that it can be checkpointed and sent as it is; `initial_state` makes the first one.
-A step has the dtype of the gradient, and an optimiser leaves its arguments alone. With in_place=True it changes the
-state's own arrays where they lie, which is what many workers that share them want (`asynchronous_algorithm.descend`).
+is nothing to remember, so that it can be checkpointed and sent as it is; `initial_state` makes the first one. An
+optimiser changes none of its arguments, and returns new arrays. A step has the shape and the dtype of the gradient.
 """
 
 import math
 from collections.abc import Callable
-from functools import partial, wraps
 
 import numpy as np
 
 from minitrpo.perceptron import Array
 
 State = dict[str, Array]
-Rule = Callable[..., Array]  # (state, gradient, step_size) -> step; it changes the state's arrays in place
 Optimiser = Callable[..., tuple[State, Array]]  # (state, gradient, step_size) -> (new state, step)
 
-OPTIMISERS: dict[str, Optimiser] = {}
-MEMORY: dict[str, tuple[str, ...]] = {}  # of each: the arrays that it remembers
+
+def sgd(state: State, gradient: Array, step_size: float) -> tuple[State, Array]:
+    """Return {} and the step step_size * g, (P,)."""
+    return {}, step_size * gradient
 
 
-def optimiser(name: str, *memory: str) -> Callable[[Rule], Optimiser]:
-    """Make an optimiser of a rule; its state has these arrays, which it copies unless told to work in place."""
-
-    def of(rule: Rule) -> Optimiser:
-        @wraps(rule)
-        def make_step(
-            state: State, gradient: Array, step_size: float, *, in_place: bool = False, **constants: float
-        ) -> tuple[State, Array]:
-            own = state if in_place else {part: state[part].copy() for part in memory}
-            return own, rule(own, gradient, step_size, **constants)
-
-        OPTIMISERS[name], MEMORY[name] = make_step, memory
-        return make_step
-
-    return of
-
-
-@optimiser("sgd")
-def sgd(state: State, gradient: Array, step_size: float) -> Array:
-    """Return step_size * g, (P,)."""
-    return step_size * gradient
-
-
-@optimiser("momentum", "velocity")
-def momentum(state: State, gradient: Array, step_size: float, b: float = 0.9) -> Array:
+def momentum(state: State, gradient: Array, step_size: float, b: float = 0.9) -> tuple[State, Array]:
     """Return v <- b v + g and the step step_size * v, (P,). Source: Polyak 1964."""
-    velocity = state["velocity"]
-    velocity *= b
-    velocity += gradient
-    return step_size * velocity
+    velocity = b * state["velocity"] + gradient
+    return {"velocity": velocity}, step_size * velocity
 
 
-@optimiser("adagrad", "square")
-def adagrad(state: State, gradient: Array, step_size: float, epsilon: float = 1e-8) -> Array:
+def adagrad(state: State, gradient: Array, step_size: float, epsilon: float = 1e-8) -> tuple[State, Array]:
     """Return s <- s + g^2 and the step step_size * g / (sqrt(s) + epsilon), (P,). Source: Duchi et al. 2011."""
-    square = state["square"]
-    square += gradient * gradient
-    return step_size * gradient / (np.sqrt(square) + epsilon)
+    square = state["square"] + gradient * gradient
+    return {"square": square}, step_size * gradient / (np.sqrt(square) + epsilon)
 
 
-@optimiser("rmsprop", "square")
-def rmsprop(state: State, gradient: Array, step_size: float, decay: float = 0.99, epsilon: float = 0.1) -> Array:
+def rmsprop(
+    state: State, gradient: Array, step_size: float, decay: float = 0.99, epsilon: float = 0.1
+) -> tuple[State, Array]:
     """Return s <- decay s + (1 - decay) g^2 and the step step_size * g / sqrt(s + epsilon), (P,).
 
     Source: Tieleman & Hinton 2012, without momentum, and with epsilon under the root as Mnih et al. 2016, equation 6.
     """
-    square = state["square"]
-    square *= decay
-    square += (1 - decay) * gradient * gradient
-    return step_size * gradient / np.sqrt(square + epsilon)
+    square = decay * state["square"] + (1 - decay) * gradient * gradient
+    return {"square": square}, step_size * gradient / np.sqrt(square + epsilon)
 
 
-@optimiser("rmsprop-centred", "mean", "square")
 def rmsprop_centred(
     state: State, gradient: Array, step_size: float, decay: float = 0.95, epsilon: float = 0.01
-) -> Array:
+) -> tuple[State, Array]:
     """Return m <- decay m + (1 - decay) g, s alike of g^2, and the step step_size * g / sqrt(s - m^2 + epsilon), (P,).
 
     s - m^2, the variance of g, is at least 0, whatever rounding makes of it. Source: Graves 2013, equations 38 to 41;
     decay and epsilon from Mnih et al. 2015, extended data table 1.
     """
-    mean, square = state["mean"], state["square"]
-    mean *= decay
-    mean += (1 - decay) * gradient
-    square *= decay
-    square += (1 - decay) * gradient * gradient
-    return step_size * gradient / np.sqrt(np.maximum(square - mean * mean, 0) + epsilon)
+    mean = decay * state["mean"] + (1 - decay) * gradient
+    square = decay * state["square"] + (1 - decay) * gradient * gradient
+    step = step_size * gradient / np.sqrt(np.maximum(square - mean * mean, 0) + epsilon)
+    return {"mean": mean, "square": square}, step
 
 
-@optimiser("adam", "moment", "square", "updates")
 def adam(
     state: State, gradient: Array, step_size: float, b1: float = 0.9, b2: float = 0.999, epsilon: float = 1e-8
-) -> Array:
+) -> tuple[State, Array]:
     """Return m <- b1 m + (1 - b1) g, s <- b2 s + (1 - b2) g^2, and the step rate * m / (sqrt(s) + epsilon), (P,).
 
     rate = step_size * sqrt(1 - b2^k) / (1 - b1^k) in step k. Source: Kingma & Ba 2015, the form that ends section 2;
     there, and in TensorFlow 1, epsilon is added to the root as it is, in PyTorch to the corrected one.
     """
-    moment, square = state["moment"], state["square"]
-    state["updates"] += 1
-    k = float(state["updates"][0])
-    moment *= b1
+    # 1. the two running means; the new arrays are then changed in place, for speed
+    moment = b1 * state["moment"]
     moment += (1 - b1) * gradient
-    square *= b2
+    square = b2 * state["square"]
     square += (1 - b2) * (gradient * gradient)
+    # 2. the step, corrected for the zeros with which the means began
+    updates = state["updates"] + 1
+    k = float(updates[0])
     step = np.sqrt(square)
     step += epsilon
     np.divide(moment, step, out=step)
     step *= step_size * math.sqrt(1 - b2**k) / (1 - b1**k)
-    return step
+    return {"moment": moment, "square": square, "updates": updates}, step
 
 
-def in_place(name: str) -> Optimiser:
-    """Return an optimiser, by its name, that changes the arrays of its state where they lie."""
-    return partial(OPTIMISERS[name], in_place=True)
+RULES: dict[str, tuple[Optimiser, tuple[str, ...]]] = {  # by name: the function, and the arrays that it remembers
+    "sgd": (sgd, ()),
+    "momentum": (momentum, ("velocity",)),
+    "adagrad": (adagrad, ("square",)),
+    "rmsprop": (rmsprop, ("square",)),
+    "rmsprop-centred": (rmsprop_centred, ("mean", "square")),
+    "adam": (adam, ("moment", "square", "updates")),
+}
+OPTIMISERS = {name: function for name, (function, _) in RULES.items()}
 
 
 def initial_state(name: str, size: int, dtype: type = np.float64) -> State:
-    """Return the state of an optimiser, by its name, before the first of its steps on `size` numbers."""
-    state: State = {part: np.zeros(size, dtype) for part in MEMORY[name]}
+    """Return the state of an optimiser before its first step.
+
+    Args:
+        name: of the optimiser, a key of `OPTIMISERS`.
+        size: P, how many numbers it is to step.
+        dtype: of its arrays.
+
+    Returns:
+        Zeros (P,) by name; of `updates`, the number of steps so far, (1,) in double precision.
+
+    """
+    _, memory = RULES[name]
+    state: State = {part: np.zeros(size, dtype) for part in memory}
     return state | {"updates": np.zeros(1)} if "updates" in state else state
 
 

@@ -1,7 +1,7 @@
 """Lecture 05b: one update of Trust Region Policy Optimization, (theta, batch) -> (theta', report)."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,37 +19,55 @@ class Batch:
     """What an update learns from: N steps in a fixed order. Advantages should be standardised.
 
     The network's sums have the precision of the observations (float32: a third of the time); all else is in double.
+    Ranks can share the work: each computes some blocks of the steps, `parts`, and `mean` adds up those of all ranks.
     """
 
     observations: Array  # (N, D), as the policy saw them
     actions: Array  # (N, A) floats or (N,) integers
     advantages: Array  # (N,)
-    reduction: Reduction = SERIAL  # who computes which blocks of these rows
+    reduction: Reduction = SERIAL  # who computes which parts
 
     @cached_property
     def blocks(self) -> Blocks:
-        """Return the rows cut into blocks."""
-        return Blocks(len(self.advantages), self.reduction)
+        """Return the steps cut into blocks."""
+        return Blocks(len(self.observations), self.reduction)
 
-    def distribution(self, policy: Policy, theta: Array, rows: slice) -> Array:
-        """Return the distribution parameters of a policy on some of the rows, (n, K), in double precision."""
-        seen = self.observations[rows]
-        return policy.distribution(theta.astype(seen.dtype), seen).astype(np.float64)
+    @cached_property
+    def parts(self) -> list["Batch"]:
+        """Return the blocks of steps that this rank computes, all of them if it is alone."""
+        return [
+            Batch(self.observations[rows], self.actions[rows], self.advantages[rows]) for rows in self.blocks.slices
+        ]
+
+    def mean(self, of_parts: Sequence[Array | float], shape: tuple[int, ...]) -> Array:
+        """Return the mean over all N steps, from the mean over each of `parts`, an array of this shape."""
+        return self.blocks.mean(of_parts, shape)
+
+    def fraction(self, fraction: float) -> "Batch":
+        """Return a batch of a fraction of the steps, equally spaced."""
+        observations, actions, advantages = (
+            every_kth(column, fraction) for column in (self.observations, self.actions, self.advantages)
+        )
+        return Batch(observations, actions, advantages, self.reduction)
+
+    def distribution(self, policy: Policy, theta: Array) -> Array:
+        """Return the distribution parameters of a policy, (N, K), in double precision."""
+        theta = theta.astype(self.observations.dtype)
+        return policy.distribution(theta, self.observations).astype(np.float64)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What an update did, for the log: how its line search ended, and where it began."""
+    """What an update did, for the log: where it began, and how its line search ended."""
 
-    accepted: bool
-    reason: str  # "accepted", or why the last trial of the line search failed
-    trials: int  # policies evaluated
-    gain: float  # surrogate gained; 0 if nothing was accepted
-    kl: float  # nats; 0 if nothing was accepted
-    gain_ratio: float  # actual gain / gain expected from the gradient, of the last trial
-    gradient_norm: float
+    search: LineSearch
+    gradient: Array  # at the old theta, (P,)
     entropy: float  # of the old policy, mean over the states, in nats
-    gradient: Array = field(default_factory=lambda: np.zeros(0), compare=False)  # at the old theta, (P,); not logged
+
+    @property
+    def gradient_norm(self) -> float:
+        """Return the length of the gradient."""
+        return float(np.linalg.norm(self.gradient))
 
 
 def trpo_step(
@@ -80,54 +98,53 @@ def trpo_step(
 
 
 def report_of(search: LineSearch, g: Array, entropy: float) -> Report:
-    """Return the report of an update from its line search, its gradient and the old policy's mean entropy."""
-    norm = float(np.linalg.norm(g))
-    reason = search.reason if np.isfinite(norm) else "not finite"
-    return Report(search.accepted, reason, search.trials, search.gain, search.kl, search.gain_ratio, norm, entropy, g)
+    """Return the report of an update from its line search, its gradient (P,) and the old policy's mean entropy."""
+    report = Report(search, g, entropy)
+    if not np.isfinite(report.gradient_norm):
+        report = replace(report, search=replace(search, reason="not finite"))
+    return report
 
 
 def surrogate_gradient(policy: Policy, theta: Array, batch: Batch) -> Array:
-    """Return the gradient of the surrogate at theta, (P,): lecture 01's policy gradient, block by block."""
-    at = theta.astype(batch.observations.dtype)
-
-    def of_block(rows: slice) -> Array:
-        o, a, advantages = batch.observations[rows], batch.actions[rows], batch.advantages[rows]
-        return policy_gradient_by_hand(policy, at, o, a, advantages)
-
-    return batch.blocks.mean(of_block, len(theta))
+    """Return the gradient of the surrogate at theta, (P,): lecture 01's policy gradient, part by part."""
+    single = theta.astype(batch.observations.dtype)
+    gradients = [
+        policy_gradient_by_hand(policy, single, part.observations, part.actions, part.advantages)
+        for part in batch.parts
+    ]
+    return batch.mean(gradients, theta.shape)
 
 
 def damped_fisher(
     policy: Policy, theta: Array, batch: Batch, damping: float, fraction: float
 ) -> Callable[[Array], Array]:
-    """Return the function v -> (F + damping I) v over a fraction of the states, block by block, in single precision."""
-    theta, some = theta.astype(np.float32), every_kth(np.arange(len(batch.observations)), fraction)
-    blocks, o = Blocks(len(some), batch.reduction), batch.observations
-    products = blocks.map(
-        lambda n: fisher_vector_product_by_hand(policy, theta, o[some[n]].astype(np.float32), damping=0.0)
-    )
+    """Return the function v -> (F + damping I) v over a fraction of the states, part by part, in single precision."""
+    single, few = theta.astype(np.float32), batch.fraction(fraction)
+    products = [
+        fisher_vector_product_by_hand(policy, single, part.observations.astype(np.float32), damping=0.0)
+        for part in few.parts
+    ]
 
     def product(v: Array) -> Array:
         single = v.astype(np.float32)
-        return blocks.mean(lambda rows, of_block: of_block(single), len(theta), products) + damping * v
+        return few.mean([of_part(single) for of_part in products], theta.shape) + damping * v
 
     return product
 
 
 def objective(policy: Policy, theta: Array, batch: Batch) -> tuple[Callable[[Array], tuple[float, float]], float]:
     """Return the function theta' -> (surrogate gain, mean KL), and the mean entropy of the old policy, in nats."""
-    blocks = batch.blocks
-    old = blocks.map(lambda rows: batch.distribution(policy, theta, rows))
-    old_log_prob = [policy.log_prob(dist, batch.actions[rows]) for rows, dist in zip(blocks.own, old, strict=True)]
-    entropy = blocks.mean(lambda rows, old: np.mean(policy.entropy(old), keepdims=True), 1, old)
+    old = [part.distribution(policy, theta) for part in batch.parts]
+    old_log_prob = [policy.log_prob(dist, part.actions) for dist, part in zip(old, batch.parts, strict=True)]
+    entropy = batch.mean([float(np.mean(policy.entropy(dist))) for dist in old], ())
 
     def evaluate(candidate: Array) -> tuple[float, float]:
-        def of_block(rows: slice, old: Array, old_log_prob: Array) -> Array:
-            new, advantages = batch.distribution(policy, candidate, rows), batch.advantages[rows]
-            after = surrogate(policy, new, old_log_prob, batch.actions[rows], advantages)
-            return np.array([after - np.mean(advantages), mean_kl(policy, old, new)])
-
-        gain, kl = blocks.mean(of_block, 2, old, old_log_prob).tolist()
+        gains_and_kls = []
+        for part, dist, log_prob in zip(batch.parts, old, old_log_prob, strict=True):
+            new = part.distribution(policy, candidate)
+            after = surrogate(policy, new, log_prob, part.actions, part.advantages)
+            gains_and_kls.append(np.array([after - np.mean(part.advantages), mean_kl(policy, dist, new)]))
+        gain, kl = batch.mean(gains_and_kls, (2,)).tolist()
         return gain, kl
 
-    return evaluate, float(entropy[0])
+    return evaluate, float(entropy)

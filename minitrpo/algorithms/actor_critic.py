@@ -55,7 +55,7 @@ from minitrpo.algorithms.options import discount_option, option
 from minitrpo.algorithms.shared_update import samples_of
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
-from minitrpo.optimisers import OPTIMISERS, clipped_norm, in_place, initial_state
+from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
 from minitrpo.parallel.comm import Nested
 from minitrpo.perceptron import Linearisation, Sizes, activations, count_parameters, initialise_mlp, unflatten
 from minitrpo.policies import ActFunction, Acting, Array, Policy
@@ -349,4 +349,4 @@ class A3C(ActorCriticMember, AsynchronousAlgorithm):
 
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> None:
         s = self.settings
-        descend(shared, gradient["gradient"], in_place(s.optimiser), self.step_size(now.env_steps), OPTIMISER)
+        descend(shared, gradient["gradient"], OPTIMISERS[s.optimiser], self.step_size(now.env_steps), OPTIMISER)

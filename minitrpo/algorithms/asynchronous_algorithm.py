@@ -133,8 +133,7 @@ class AsynchronousAlgorithm(Member):
 def descend(shared: Arrays, gradient: Array, optimiser: Optimiser, step_size: float, prefix: str = "") -> None:
     """Step shared["theta"] down a gradient, in place: every array of `shared` stays where it is, and is changed there.
 
-    Ranks that write at the same time overwrite each other's updates. Fewer are lost if the optimiser works in place,
-    which takes less time: it returns the arrays that it took.
+    Ranks that write at the same time overwrite each other's updates, as in Mnih et al. 2016.
 
     Args:
         shared: theta, and the arrays of the optimiser, whose names begin with `prefix`.
@@ -150,6 +149,5 @@ def descend(shared: Arrays, gradient: Array, optimiser: Optimiser, step_size: fl
     after, step = optimiser(before, gradient, step_size)
     # 3. write the new arrays, and theta, into the memory of the old ones
     for name, array in after.items():
-        if array is not before[name]:
-            shared[prefix + name][:] = array
+        shared[prefix + name][:] = array
     shared["theta"] -= step

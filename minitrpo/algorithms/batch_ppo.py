@@ -20,7 +20,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, AnnealingSettings, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, option, step_size_option
-from minitrpo.algorithms.shared_update import SharedUpdate, advantages_of, refitted, samples_of
+from minitrpo.algorithms.shared_update import SharedUpdate, advantages_of, samples_of
 from minitrpo.critics import MLPCritic
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
@@ -263,7 +263,7 @@ class BatchPPO(Algorithm):
                 climbed = climb(self.policy, self.theta, self.optimiser_state, batch, s, clip, step_size, policy_rng)
         if self.update.fits:
             with self.context.span("critic"):
-                fitted = refitted(self.critic, self.critic_state, batch, critic_rng)
+                fitted = self.critic.fit(self.critic_state, batch, critic_rng)
         # 3. every rank takes over both
         (self.theta, self.optimiser_state, columns), self.critic_state = self.update.exchange(climbed, fitted)
         self.steps += len(batch["rewards"])

@@ -27,7 +27,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, option, step_size_option
-from minitrpo.algorithms.shared_update import SharedUpdate, advantages_of, refitted, samples_of
+from minitrpo.algorithms.shared_update import SharedUpdate, advantages_of, samples_of
 from minitrpo.block_sums import ordered_sum, tree_sum
 from minitrpo.critics import make_critic
 from minitrpo.experience.randomness import Purpose
@@ -164,7 +164,8 @@ class PolicyGradient(Algorithm):
 
     def __init__(self, settings: PolicyGradientSettings, context: Context) -> None:
         self.settings, self.policy, self.context = settings, context.policy, context
-        self.critic: Any = make_critic(settings, context.policy)
+        of_fit = (settings.critic_epochs, settings.critic_minibatch, settings.critic_step_size)
+        self.critic: Any = make_critic(settings.critic, context.policy, *of_fit)
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.optimiser_state = initial_state(settings.optimiser, len(self.theta))
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
@@ -255,7 +256,7 @@ class PolicyGradient(Algorithm):
         if self.settings.critic == "linear":
             return dict(self.critic.solve(equations.reshape(self.critic.size, -1)))
         if self.settings.critic == "mlp":
-            return refitted(self.critic, state, batch, rng, self.update.sums)
+            return dict(self.critic.fit(state, batch, rng, self.update.sums))
         return state
 
     def state(self) -> Nested:

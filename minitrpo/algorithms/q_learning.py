@@ -60,7 +60,7 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import EpisodeKey, Purpose
 from minitrpo.experience.replay_buffer import transitions
 from minitrpo.experience.rollouts import Fragments
-from minitrpo.optimisers import OPTIMISERS, clipped_norm, in_place, initial_state
+from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
 from minitrpo.parallel.comm import Nested
 from minitrpo.perceptron import (
     Linearisation,
@@ -511,7 +511,7 @@ class AsynchronousQ(QMember, AsynchronousAlgorithm):
 
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> None:
         s, theta = self.settings, shared["theta"]
-        descend(shared, gradient["gradient"], in_place(s.optimiser), self.step_size(now.env_steps), OPTIMISER)
+        descend(shared, gradient["gradient"], OPTIMISERS[s.optimiser], self.step_size(now.env_steps), OPTIMISER)
         theta[-1] = remaining(now.env_steps, s.exploration_steps)
         if now.env_steps // s.target_every > shared["renewed"][0] // s.target_every:
             shared["target"][:], shared["renewed"][:] = theta, now.env_steps

@@ -56,14 +56,6 @@ def advantages_of(
     return {"advantages": advantages, "targets": targets, "values": values}
 
 
-def refitted(
-    critic: Critic, state: Arrays, samples: Arrays, rng: np.random.Generator, reduction: Reduction = SERIAL
-) -> Arrays:
-    """Return the critic's state after a fit to the value targets of samples."""
-    observations, timesteps, targets = (samples[name] for name in ("observations", "timesteps", "targets"))
-    return critic.fit(state, observations, timesteps, targets, rng, reduction)
-
-
 class SharedUpdate:
     """How the ranks that learn together share an update; on one rank, or with --learner root, one does all of it.
 

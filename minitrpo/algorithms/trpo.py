@@ -21,7 +21,7 @@ import numpy as np
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, flag, option
-from minitrpo.algorithms.shared_update import SharedUpdate, advantages_of, refitted, samples_of
+from minitrpo.algorithms.shared_update import SharedUpdate, advantages_of, samples_of
 from minitrpo.core import BY_AUTOGRAD, BY_HAND, Core, StudentsCore, load_core
 from minitrpo.critics import MLPCritic, make_critic
 from minitrpo.errors import BadInput
@@ -251,7 +251,8 @@ class TRPO(Algorithm):
             self.core = self.students.core
             context.note(f"note: {self.students}")
         self.policy = self.core.policy(context.policy)
-        self.critic = make_critic(settings, context.policy)
+        of_fit = (settings.critic_epochs, settings.critic_minibatch, settings.critic_step_size)
+        self.critic = make_critic(settings.critic, context.policy, *of_fit)
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
         self.critic_state = self.critic.initialise(context.generator(Purpose.CRITIC))
         self.adaptive = AdaptiveState(context.steps_per_update, settings.max_kl)
@@ -288,7 +289,8 @@ class TRPO(Algorithm):
         fitted = self._fit(samples, rng) if self.update.fits else None
         (theta, report, measured), fitted = self.update.exchange(stepped, fitted)
         # 3. every rank takes over the new policy and the new critic
-        about = (report.gradient, theta - self.theta, report.kl, len(samples["actions"]))
+        search = report.search
+        about = (report.gradient, theta - self.theta, search.kl, len(samples["actions"]))
         of_noise = self.noise.add(*about, measured, self.settings.adapt == "noise")
         self.theta = theta
         if all(np.all(np.isfinite(array)) for array in fitted.values()):
@@ -299,11 +301,11 @@ class TRPO(Algorithm):
         self._adapt(batch["returns"][batch["ended"]])
         return {
             "max_kl": max_kl,
-            "kl": report.kl,
-            "surrogate_gain": report.gain,
-            "gain_ratio": report.gain_ratio,
-            "line_search_steps": report.trials,
-            "line_search": report.reason,
+            "kl": search.kl,
+            "surrogate_gain": search.gain,
+            "gain_ratio": search.gain_ratio,
+            "line_search_steps": search.trials,
+            "line_search": search.reason,
             "gradient_norm": report.gradient_norm,
             "entropy": report.entropy,
             "explained_variance": explained,
@@ -347,16 +349,16 @@ class TRPO(Algorithm):
             solver = (s.cg_iterations, s.cg_damping, s.fisher_fraction)
             theta, report = self.core.step(self.policy, old, batch, self.adaptive.max_kl, *solver)
             measured = None
-            if self.noise.due and report.accepted:
+            if self.noise.due and report.search.accepted:
                 measured = measure_noise(self.policy, old, batch, report.gradient, theta - old, *solver)
-        if report.reason == "not finite":
+        if report.search.reason == "not finite":
             self.context.note("the step is not finite and was not taken: check the scale of observations and rewards")
         return theta, report, measured
 
     def _fit(self, samples: Arrays, rng: np.random.Generator) -> Arrays:
         """Return the critic's new state."""
         with self.context.span("critic"):
-            return refitted(self.critic, self.critic_state, samples, rng, self.update.sums)
+            return self.critic.fit(self.critic_state, samples, rng, self.update.sums)
 
     def _adapt(self, returns: Array) -> None:
         if self.settings.adapt == "noise":

@@ -346,7 +346,8 @@ critics = {
 def fit_and_predict(name):
     """Return a critic's predictions for the batch it is fitted to, and for the fresh one."""
     critic, ticks = critics[name], 0.0 if "stopped" in name else 1.0
-    state = critic.fit(critic.initialise(rng), own[0], ticks * own[1], own[2], rng)
+    samples = {"observations": own[0], "timesteps": ticks * own[1], "targets": own[2]}
+    state = critic.fit(critic.initialise(rng), samples, rng)
     return [critic.predict(state, batch[0], ticks * batch[1]) for batch in (own, fresh)]
 
 

@@ -176,7 +176,8 @@ def learn(seed, updates, steps=2000, max_kl=0.05, first_theta=None):
         values, advantages, targets = with_advantages(critic, state, episodes)
         batch = Batch(episodes.observations, played.actions, standardise(advantages))
         theta, _ = mine.trpo_step(played.policy, played.theta, batch, max_kl)
-        state = critic.fit(state, episodes.observations, episodes.timesteps, targets, rng)
+        samples = {"observations": episodes.observations, "timesteps": episodes.timesteps, "targets": targets}
+        state = critic.fit(state, samples, rng)
         log.append((episodes.returns.mean(), mine.explained_variance(values, targets)))
         thetas.append(theta)
         batches.append(batch)

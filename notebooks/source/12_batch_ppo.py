@@ -488,7 +488,7 @@ def batch_ppo(seed, updates, number=8, steps=256):
         found = advantages_of(critic, state, s, 0.99, 0.95)  # with `final`
         batch = s["observations"], s["actions"], standardise(found["advantages"])
         theta, memory = mine.climb(policy, theta, memory, batch, 0.2, rng)
-        state = critic.fit(state, s["observations"], s["timesteps"], found["targets"], rng)
+        state = critic.fit(state, s | found, rng)
     return curve
 
 

@@ -84,18 +84,13 @@ def test_parts_are_added_from_the_first_to_the_last_and_many_by_groups():
 
 @given(st.integers(1, 9000), st.integers(0, 1000))
 @QUICK
-def test_a_mean_over_blocks_is_the_mean_and_what_was_mapped_comes_back_with_its_own_block(rows, seed):
+def test_a_mean_over_blocks_is_the_mean_of_numbers_and_of_arrays(rows, seed):
     x = np.random.default_rng(seed).standard_normal((rows, 3))
     all_blocks = Blocks(rows)
-    sums, firsts = all_blocks.map(lambda r: x[r].sum(axis=0)), all_blocks.map(lambda r: r.start)
-
-    def of_block(rows, total, start):
-        assert start == rows.start
-        return total / (rows.stop - rows.start)
-
-    np.testing.assert_allclose(all_blocks.mean(lambda r: x[r].mean(axis=0), 3), x.mean(axis=0), atol=1e-13)
-    np.testing.assert_allclose(all_blocks.mean(of_block, 3, sums, firsts), x.mean(axis=0), atol=1e-13)
-    assert sum(map(all_blocks.weight, all_blocks.own)) == pytest.approx(1.0)
+    means = [x[r].mean(axis=0) for r in all_blocks.slices]
+    np.testing.assert_allclose(all_blocks.mean(means, (3,)), x.mean(axis=0), atol=1e-13)
+    np.testing.assert_allclose(all_blocks.mean([mean[0] for mean in means], ()), x[:, 0].mean(), atol=1e-13)
+    assert sum(map(all_blocks.weight, all_blocks.slices)) == pytest.approx(1.0)
 
 
 @given(st.integers(1, 20), st.integers(0, 100))
@@ -120,7 +115,8 @@ def test_a_shared_step_and_a_shared_fit_have_the_bits_of_a_whole_one(learner, si
 
         def learned(reduction):
             targets = np.sin(observations[:, 0]) + 0.01 * times
-            return learner.fit(fresh, observations, times, targets, np.random.default_rng(1), reduction)
+            samples = {"observations": observations, "timesteps": times, "targets": targets}
+            return learner.fit(fresh, samples, np.random.default_rng(1), reduction)
 
     else:
         actions = learner.sample(learner.distribution(fresh, observations), learner.draw_noise(rng, 4000))
@@ -128,8 +124,8 @@ def test_a_shared_step_and_a_shared_fit_have_the_bits_of_a_whole_one(learner, si
         def learned(reduction):
             batch = Batch(observations, actions, observations[:, 0], reduction)
             theta, report = trpo_step(learner, fresh, batch, 0.01)
-            assert report.accepted
-            return {"theta": theta, "gradient": report.gradient, "kl": np.array(report.kl)}
+            assert report.search.accepted
+            return {"theta": theta, "gradient": report.gradient, "kl": np.array(report.search.kl)}
 
     one, *others = rehearsed(learned, size)
     for other in others:

@@ -23,13 +23,18 @@ def data(n=200, d=3, seed=0):
     return observations, times, np.sin(observations[:, 0]) + observations[:, d // 2] * observations[:, -1]
 
 
+def of(observations, times, targets):
+    """Return the samples of a fit."""
+    return {"observations": observations, "timesteps": times, "targets": targets}
+
+
 def fitted(critic, targets, fits=3, seed=0, state=None):
     """Return the state after some fits to targets of the standard data."""
     rng = np.random.default_rng(seed)
     observations, times, _ = data(len(targets))
     state = state or critic.initialise(rng)
     for _ in range(fits):
-        state = critic.fit(state, observations, times, targets, rng)
+        state = critic.fit(state, of(observations, times, targets), rng)
     return state
 
 
@@ -42,7 +47,7 @@ def test_fit_leaves_its_arguments_alone_and_goes_on_from_arrays_that_a_checkpoin
         loaded = dict(file)
     given_arrays = [*state.values(), observations, times, targets]
     before = [array.copy() for array in given_arrays]
-    new, again = (critic.fit(s, observations, times, -targets, np.random.default_rng(5)) for s in (state, loaded))
+    new, again = (critic.fit(s, of(observations, times, -targets), np.random.default_rng(5)) for s in (state, loaded))
     predicted = critic.predict(new, observations, times)
     assert all(np.array_equal(a, b) for a, b in zip(given_arrays, before, strict=True))
     assert new.keys() == state.keys() == again.keys()
@@ -70,7 +75,7 @@ def test_ridge_is_least_squares_with_extra_rows(seed, n, d, ridge):
     k = 2 * d + 3
     phi = np.concatenate([critic.features(observations, times), np.sqrt(ridge) * np.eye(k)])
     expected = np.linalg.lstsq(phi, np.concatenate([targets, np.zeros(k)]), rcond=None)[0]
-    state = critic.fit({}, observations, times, targets, None)
+    state = critic.fit({}, of(observations, times, targets), None)
     np.testing.assert_allclose(state["coefficients"], expected, rtol=1e-6, atol=1e-8)
     predicted = critic.predict(state, observations, times)
     np.testing.assert_allclose(predicted, phi[:n] @ expected, rtol=1e-6, atol=1e-8)
@@ -95,7 +100,7 @@ def test_one_fit_of_one_minibatch_is_one_step_of_adam_on_standardised_targets():
     critic, rng = MLPCritic(3, (4,), epochs=1, minibatch=1000, step_size=0.02), np.random.default_rng(3)
     state = critic.initialise(rng)
     assert np.max(np.abs(critic.predict(state, observations, times))) < 0.1
-    new = critic.fit(state, observations, times, targets, rng)
+    new = critic.fit(state, of(observations, times, targets), rng)
     y = (targets - targets.mean()) / targets.std()
     gradient = squared_error_gradients(state["phi"].astype(float), critic.sizes, observations[None], y[None], 200)[0]
     _, step = adam(state, gradient, 0.02)

@@ -102,7 +102,7 @@ def test_what_is_kept_of_a_step_spreads_as_it_is_said_to():
     theta, batch = case(policy, 400)
     new, report = trpo_step(policy, theta, batch, 1e-6, cg_damping=1e-4, cg_iterations=50)
     s, fisher = new - theta, dense(policy, theta, batch) - DAMPING * np.eye(len(theta))
-    assert Seen(0.0, 1.0, report.kl, 200).spread == pytest.approx(np.sqrt(s @ fisher @ s / 200), rel=0.05)
+    assert Seen(0.0, 1.0, report.search.kl, 200).spread == pytest.approx(np.sqrt(s @ fisher @ s / 200), rel=0.05)
 
 
 def test_it_is_measured_soon_and_then_in_every_sixteenth_update():
@@ -183,7 +183,8 @@ def test_its_columns_are_those_of_the_batch_before_and_it_can_be_interrupted():
         again = StepNoise(1, 1.0, len(theta))
         again.restore({name: array.copy() for name, array in whole.state().items()})
         columns = [
-            noise.add(report.gradient, new - theta, report.kl, 60, found, follows=True) for noise in (whole, again)
+            noise.add(report.gradient, new - theta, report.search.kl, 60, found, follows=True)
+            for noise in (whole, again)
         ]
         assert repr(columns[0]) == repr(columns[1])  # NaN is not NaN
         assert whole.rule == again.rule

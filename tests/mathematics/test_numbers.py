@@ -26,7 +26,8 @@ def product(v):
 
 
 def predicted(critic, targets):
-    return critic.predict(critic.fit(critic.initialise(RNG(0)), ROWS, TIMES, targets, RNG(0)), ROWS, TIMES)
+    samples = {"observations": ROWS, "timesteps": TIMES, "targets": targets}
+    return critic.predict(critic.fit(critic.initialise(RNG(0)), samples, RNG(0)), ROWS, TIMES)
 
 
 # name: (f, its degree): f(s x) = s^degree f(x), to the bit where s is a power of two, as that changes no rounding

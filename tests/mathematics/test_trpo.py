@@ -49,14 +49,14 @@ def test_promises(policy, seed, max_kl, fraction):
     assert np.array_equal(new, trpo_step(policy, theta, scaled, max_kl, fisher_fraction=fraction)[0])
     kl = mean_kl(policy, *(policy.distribution(t, batch.observations) for t in (theta, new)))
     assert kl <= max_kl
-    assert report.kl == pytest.approx(kl, rel=1e-9, abs=1e-15)
-    if report.accepted:
+    assert report.search.kl == pytest.approx(kl, rel=1e-9, abs=1e-15)
+    if report.search.accepted:
         old_log_prob, log_prob = (
             policy.log_prob(policy.distribution(t, batch.observations), batch.actions) for t in (theta, new)
         )
         gain = np.mean((np.exp(log_prob - old_log_prob) - 1) * batch.advantages)
         assert gain > 0
-        assert report.gain == pytest.approx(gain, rel=1e-6, abs=1e-12)
+        assert report.search.gain == pytest.approx(gain, rel=1e-6, abs=1e-12)
     else:
         assert new is theta
 
@@ -70,10 +70,10 @@ def test_the_step_is_the_damped_natural_gradient_by_a_fraction_of_the_states(pol
     a = dense_fisher(policy, theta, batch.observations[::every]) + 0.1 * np.eye(len(theta))
     x = np.linalg.solve(a, g)
     new, report = trpo_step(policy, theta, batch, 0.01, cg_iterations=len(theta), fisher_fraction=1 / every)
-    assert report.accepted
-    expected = 0.7 ** (report.trials - 1) * np.sqrt(2 * 0.01 / (x @ a @ x)) * x
+    assert report.search.accepted
+    expected = 0.7 ** (report.search.trials - 1) * np.sqrt(2 * 0.01 / (x @ a @ x)) * x
     np.testing.assert_allclose(new - theta, expected, rtol=1e-3, atol=1e-5)
-    assert report.gain_ratio == pytest.approx(report.gain / (g @ expected), rel=1e-3)
+    assert report.search.gain_ratio == pytest.approx(report.search.gain / (g @ expected), rel=1e-3)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -84,7 +84,7 @@ def test_one_iteration_follows_the_gradient_and_many_the_natural_gradient(policy
 
     def step(iterations):
         new, report = trpo_step(policy, theta, batch, 1e-3, cg_iterations=iterations, cg_damping=0.01)
-        assert report.accepted
+        assert report.search.accepted
         return new - theta
 
     angles = [np.arccos(np.clip(cosine(step(iterations), natural), -1, 1)) for iterations in (1, 3, 10, 30)]
@@ -128,8 +128,8 @@ def test_without_advantages_or_with_some_that_are_not_finite_theta_stays_and_the
     for bad, reason in ((np.zeros(40), "zero step"), (np.where(np.arange(40) == 3, np.nan, 1.0), "not finite")):
         new, report = trpo_step(policy, theta, Batch(batch.observations, batch.actions, bad), 0.01)
         assert new is theta
-        assert (report.accepted, report.reason) == (False, reason)
-        assert (report.kl, report.gain) == (0.0, 0.0)
+        assert (report.search.accepted, report.search.reason) == (False, reason)
+        assert (report.search.kl, report.search.gain) == (0.0, 0.0)
 
 
 BANDIT, STATE = CategoricalPolicy(1, 3, ()), np.ones((1, 1))

@@ -30,13 +30,11 @@ class Targets:
 
 def loss(w: Array, sizes: Sizes, to: Targets) -> float:
     """Return L of the network with the parameters w (P,)."""
-    blocks = Blocks(len(to.x), to.reduction)
-
-    def of_block(rows: slice) -> Array:
+    blocks, losses = Blocks(len(to.x), to.reduction), []
+    for rows in blocks.slices:
         r = activations(unflatten(w, sizes), to.x[rows])[-1] - to.u[rows]
-        return np.array([0.5 * np.einsum("ri,rij,rj->", r, to.P[rows], r) / len(r)])
-
-    return float(blocks.mean(of_block, 1)[0])
+        losses.append(0.5 * np.einsum("ri,rij,rj->", r, to.P[rows], r) / len(r))
+    return float(blocks.mean(losses, ()))
 
 
 def gauss_newton_step(w: Array, sizes: Sizes, to: Targets, damping: float, iterations: int) -> Array:
@@ -55,28 +53,22 @@ def gauss_newton_step(w: Array, sizes: Sizes, to: Targets, damping: float, itera
         The step s, (P,).
 
     """
-    blocks = Blocks(len(to.x), to.reduction)
-
-    def gradient(rows: slice) -> Array:
-        at = Linearisation(w, sizes, to.x[rows])
+    blocks, single = Blocks(len(to.x), to.reduction), w.astype(np.float32)
+    gradients, linearised = [], []
+    for rows in blocks.slices:
+        at, P = Linearisation(w, sizes, to.x[rows]), to.P[rows]
         r = at.outputs - to.u[rows]
-        return at.transposed_product(np.einsum("rij,rj->ri", to.P[rows], r)) / len(r)
-
-    def linearised(rows: slice) -> tuple[Linearisation, Array]:
-        return Linearisation(w.astype(np.float32), sizes, to.x[rows].astype(np.float32)), to.P[rows].astype(np.float32)
+        gradients.append(at.transposed_product(np.einsum("rij,rj->ri", P, r)) / len(r))
+        linearised.append((Linearisation(single, sizes, to.x[rows].astype(np.float32)), P.astype(np.float32)))
+    g = blocks.mean(gradients, w.shape)
 
     def product(v: Array) -> Array:
-        single = v.astype(np.float32)
-
-        def of_block(rows: slice, linearised: tuple[Linearisation, Array]) -> Array:
-            at, P = linearised
+        of_blocks, single = [], v.astype(np.float32)
+        for at, P in linearised:
             moved = at.product(single)
-            return at.transposed_product(np.einsum("rij,rj->ri", P, moved)) / len(moved)
+            of_blocks.append(at.transposed_product(np.einsum("rij,rj->ri", P, moved)) / len(moved))
+        return blocks.mean(of_blocks, w.shape) + damping * v
 
-        return blocks.mean(of_block, len(w), at) + damping * v
-
-    at = blocks.map(linearised)
-    g = blocks.mean(gradient, len(w))
     return conjugate_gradient(product, -g, iterations, tolerance=1e-16)[0]
 
 

@@ -32,7 +32,7 @@ from minitrpo.algorithms.options import option
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.replay_buffer import Draw, draw, multi_step
 from minitrpo.experience.rollouts import Fragments
-from minitrpo.optimisers import clipped_norm, in_place, initial_state
+from minitrpo.optimisers import OPTIMISERS, clipped_norm, initial_state
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array
 
@@ -154,7 +154,7 @@ class Bundles(AsynchronousAlgorithm):
 
     def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> bool:
         s, theta, target = self.settings, shared["theta"], shared["target"]
-        descend(shared, gradient["gradient"], in_place(s.optimiser), s.step_size, OPTIMISER)
+        descend(shared, gradient["gradient"], OPTIMISERS[s.optimiser], s.step_size, OPTIMISER)
         theta[-1] = remaining(now.env_steps, s.exploration_steps)
         before = int(shared["updates"][0])
         shared["updates"] += 1

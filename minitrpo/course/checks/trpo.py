@@ -148,7 +148,7 @@ def _explained_variance() -> Iterator[Case]:
         ? surrogate_gradient gives g; damped_fisher gives the function of v that conjugate_gradient asks for.
         ? x'(F + damping I)x is x @ (g - residual), or x @ g: give it to step_scale, and multiply x by what comes back.
         ? backtracking wants the function of objective, theta, the full step, the gain expected of it (g @ full_step) \
-            and max_kl. Its answer has the new theta, and all that Report needs but two.
+            and max_kl. Its answer has the new theta, and report_of makes the report of it.
         search.theta => theta + full_step :: returns the end of the full step :: return the theta of the search
         conjugate_gradient(product, g, cg_iterations) => g, g - product(g) :: steps along g :: step along x
         step_scale(max_kl, float(x @ (g - residual))) * x => x :: takes x itself for the full step :: scale it first
@@ -218,10 +218,16 @@ def sampled(policy: Policy, seed: int, n: int, offset: float = 0.3) -> tuple[Arr
     return theta, Batch(states, actions, np.random.default_rng(seed).standard_normal(n) + offset)
 
 
+def of_report(report: Any, of_search: tuple[str, ...]) -> dict[str, float]:
+    """Return the numbers of a report by the names that a message has for them; of_search: which of its search."""
+    numbers = {f"report.search.{name}": float(getattr(report.search, name)) for name in of_search}
+    return numbers | {f"report.{name}": float(getattr(report, name)) for name in ("gradient_norm", "entropy")}
+
+
 def update(kind: str, policy: Policy, theta: Array, batch: Batch, max_kl: float, *rest: Any) -> Case:
     """Return a case: a small step is compared with its report; a large step, or none, by gain and KL alone."""
     right, report = right_step(policy, theta, batch, max_kl, *rest)
-    best, small = float(np.linalg.norm(right - theta)), max_kl < 1e-3 and report.trials == 1
+    best, small = float(np.linalg.norm(right - theta)), max_kl < 1e-3 and report.search.trials == 1
 
     def run(f: Candidate) -> Any:
         result = f(policy, theta.copy(), replace(batch), max_kl, *rest)
@@ -229,8 +235,8 @@ def update(kind: str, policy: Policy, theta: Array, batch: Batch, max_kl: float,
         need(pair, f"it should return two things, the new theta and a Report; it returned {value_words(result)}")
         new, got = result
         if small:
-            names = ("accepted", "trials", "gain", "kl", "gain_ratio", "gradient_norm", "entropy")
-            return {"theta' - theta": new - theta} | {f"report.{name}": float(getattr(got, name)) for name in names}
+            names = ("accepted", "trials", "gain", "kl", "gain_ratio")
+            return {"theta' - theta": new - theta} | of_report(got, names)
         length = float(np.linalg.norm(new - theta))
         need(best or not length, f"theta moved by {length:.3g}; it should stay as it was")
         need(length >= 0.6 * best, f"theta moved by {length:.4g}, where {best:.4g} would have passed the line search")
@@ -238,7 +244,7 @@ def update(kind: str, policy: Policy, theta: Array, batch: Batch, max_kl: float,
             gain, kl = objective(policy, theta, batch)[0](new)
             need(kl <= max_kl, f"the KL is {kl:.6g}, above the limit of {max_kl:g}")
             need(gain > 0.0, f"the surrogate fell by {-gain:.4g}, and the step was taken")
-        return {f"report.{name}": float(getattr(got, name)) for name in ("accepted", "gradient_norm", "entropy")}
+        return of_report(got, ("accepted",))
 
     named = dict(zip(("max_kl", "cg_iterations", "cg_damping", "fisher_fraction"), (max_kl, *rest), strict=False))
     shown = ", ".join(f"{name} = {x}" for name, x in named.items())

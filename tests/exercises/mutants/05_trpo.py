@@ -138,8 +138,9 @@ def trpo_step_written_out(policy, theta, batch, max_kl, cg_iterations=10, cg_dam
 
     g = np.asarray(grad(surrogate)(theta))
     matrix = fisher_vector_product(policy, theta, every_kth(o, fisher_fraction), cg_damping)
-    new, report = theta, SimpleNamespace(accepted=False, reason="zero step", trials=0, gain=0.0, kl=0.0, gain_ratio=0.0)
-    report.gradient_norm, report.entropy = float(np.sqrt(g @ g)), float(np.mean(policy.entropy(old)))
+    new, search = theta, SimpleNamespace(accepted=False, reason="zero step", trials=0, gain=0.0, kl=0.0, gain_ratio=0.0)
+    norm, entropy = float(np.sqrt(g @ g)), float(np.mean(policy.entropy(old)))
+    report = SimpleNamespace(search=search, gradient_norm=norm, entropy=entropy)
     x, r, d = np.zeros_like(g), g, g
     for _ in range(cg_iterations):
         if not r @ r > 1e-10 * (g @ g):
@@ -151,14 +152,14 @@ def trpo_step_written_out(policy, theta, batch, max_kl, cg_iterations=10, cg_dam
     if not length > 0 or max_kl == 0:
         return theta.copy(), report
     for trial in range(10):
-        report.trials = trial + 1
+        search.trials = trial + 1
         moved = 0.5**trial * np.sqrt(2 * max_kl / length) * x
         gain = float(surrogate(theta + moved) - surrogate(theta))
         kl = float(np.mean(policy.kl(old, policy.distribution(theta + moved, o))))
-        report.reason = "KL too large" if kl > max_kl else "no improvement"
+        search.reason = "KL too large" if kl > max_kl else "no improvement"
         if gain > 0 and kl <= max_kl:
-            new, report.accepted, report.reason = theta + moved, True, "accepted"
-            report.gain, report.kl, report.gain_ratio = gain, kl, gain / (g @ moved)
+            new, search.accepted, search.reason = theta + moved, True, "accepted"
+            search.gain, search.kl, search.gain_ratio = gain, kl, gain / (g @ moved)
             break
     return new, report
 
