@@ -27,7 +27,6 @@ FLOORS = (  # the packages of a layer, their colour, and what they are for
     (("reports",), GREY, "progress, pictures, evaluation, explanations"),
     (("training",), ORANGE, "the two training loops"),
     (("run_folder",), GREY, "settings, log and checkpoints on disk"),
-    (("contract",), GREEN, "checks of users' classes"),
     (("algorithms",), GREEN, "the interface of an algorithm; all algorithms"),
     (("experience",), ORANGE, "environments, rollouts, fragments, observation filter, random numbers"),
     (("supervision",), GREY, "watchdogs, signals, error reports"),

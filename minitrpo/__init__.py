@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed
     from minitrpo.experience.evaluation import Evaluation
     from minitrpo.library import Run, check, evaluate, load, train
-    from minitrpo.reports.trained import TrainedPolicy
+    from minitrpo.reports.trained_policy import TrainedPolicy
 
 __version__ = "0.3.0"
 __all__ = [

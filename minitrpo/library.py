@@ -12,15 +12,14 @@ import gymnasium
 from minitrpo.commands.check import keeps_promises
 from minitrpo.commands.command_line import trusted
 from minitrpo.commands.plot import compare
-from minitrpo.commands.train import display, draw
+from minitrpo.commands.train import check_display, display, draw
 from minitrpo.errors import BadInput
 from minitrpo.experience.evaluation import Evaluation
-from minitrpo.experience.modules import name_of, standing_for, trust
+from minitrpo.experience.trust import name_of, standing_for, trust
 from minitrpo.parallel.comm import on_root
 from minitrpo.policies import Array
-from minitrpo.reports import trained
 from minitrpo.reports.progress import LiveCurve
-from minitrpo.reports.trained import TrainedPolicy
+from minitrpo.reports.trained_policy import TrainedPolicy
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.provenance import in_notebook
 from minitrpo.supervision.program import ranks
@@ -141,6 +140,7 @@ def train(
             asked |= {"resume": str(folder.path)}
         with standing_for(things):
             job = make_job(asked, *settings_to_begin_with(asked))
+            check_display(job, comm)
             context = begin(job, comm)
             path = context.folder.path
             if comm.rank == 0 and progress != "none":
@@ -171,7 +171,7 @@ def load(run: "Run | str | Path", *, env: Environment | None = None) -> TrainedP
     """
     folder = folder_of(run)
     with standing_for(handed_over(folder, env=env)):
-        return trained.trained(folder)
+        return trained_policy.trained(folder)
 
 
 def evaluate(
@@ -200,7 +200,7 @@ def evaluate(
     with ranks() as comm, release_locks():
         folder = on_root(comm, lambda: folder_of(run))
         with standing_for(handed_over(folder, env=env)):
-            return trained.evaluate(folder, episodes, seed, sample, comm)
+            return trained_policy.evaluate(folder, episodes, seed, sample, comm)
 
 
 def check(algorithm: str | type, env: Environment = "CartPole-v1", *, updates: int = 2, **settings: Any) -> bool:

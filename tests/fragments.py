@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from minitrpo.experience.rollouts import Fragments, concatenate
-from minitrpo.training.gather import in_order, rows_of
+from minitrpo.training.collect import in_order, rows_of
 
 STATES, GAMMA = 5, 0.9
 PER_STEP = ("observations", "actions", "rewards")  # the fields with a row per step; all others have one per fragment

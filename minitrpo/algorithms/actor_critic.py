@@ -52,7 +52,7 @@ from minitrpo.algorithms.asynchronous_algorithm import (
     descend,
 )
 from minitrpo.algorithms.options import discount_option, option
-from minitrpo.algorithms.samples import samples_of
+from minitrpo.algorithms.shared_update import samples_of
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.optimisers import OPTIMISERS, clipped_norm, in_place, initial_state

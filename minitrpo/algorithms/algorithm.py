@@ -205,7 +205,7 @@ class Member(ABC):
 
     @classmethod
     def defects(cls) -> Iterable[str]:
-        """Return why a class of this kind cannot run, in words that follow its name; see `contract`."""
+        """Return why a class of this kind cannot run, in words that follow its name; see `user_classes`."""
         return ()
 
 

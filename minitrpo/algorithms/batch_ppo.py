@@ -3,7 +3,7 @@
     ratio = pi_theta(a|s) / pi_old(a|s),  L = mean( min(ratio A, clip(ratio, 1 - e, 1 + e) A) ) + c H,  ascended by Adam
 
     1. play T steps of N simulators that are never restarted ... experience/rollouts.py: Rollouts.advance
-    2. advantages A by GAE, V(final observation) at a cut ...... algorithms/samples.py: advantages_of
+    2. advantages A by GAE, V(final observation) at a cut ...... algorithms/shared_update.py: advantages_of
     3. K epochs of shuffled minibatches ........................ algorithms/batch_ppo.py: climb, minibatches
     4. each a step of Adam up the clipped objective ............ algorithms/batch_ppo.py: clipped_gradient
     5. K epochs of the value function towards the returns ...... critics.py: MLPCritic.fit
@@ -20,7 +20,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, AnnealingSettings, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, option, step_size_option
-from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, samples_of
+from minitrpo.algorithms.shared_update import SharedUpdate, advantages_of, refitted, samples_of
 from minitrpo.critics import MLPCritic
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments

@@ -6,7 +6,7 @@ import os
 from typing import Any, NamedTuple
 
 from minitrpo.errors import BadInput, describe_error
-from minitrpo.experience.modules import GIVEN, imported
+from minitrpo.experience.trust import GIVEN, imported
 
 DEFAULT = "trpo"
 
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 
 ALGORITHMS = {
     "trpo": Entry(
-        "minitrpo.algorithms.parallel_trpo:TRPO",
+        "minitrpo.algorithms.trpo:TRPO",
         "--env CartPole-v1 --steps-per-update 300 --total-steps 1200",
         when="batch",
         sync="barrier",
@@ -58,7 +58,7 @@ ALGORITHMS = {
         source="Montgomery & Levine 2016",
     ),
     "policy-gradient": Entry(
-        "minitrpo.algorithms.parallel_policy_gradient:PolicyGradient",
+        "minitrpo.algorithms.policy_gradient:PolicyGradient",
         "--env CartPole-v1 --steps-per-update 120 --total-steps 480",
         when="batch",
         sync="barrier",
@@ -213,6 +213,22 @@ ALGORITHMS = {
 }
 
 
+# Modules of 0.3.0 that an algorithm of a user's own may import: what they are called since 1.0
+MOVED = {
+    f"minitrpo.{before}": f"minitrpo.{now}"
+    for before, now in {
+        "contract": "algorithms.user_classes",
+        "algorithms.samples": "algorithms.shared_update",
+        "algorithms.parallel_trpo": "algorithms.trpo",
+        "algorithms.parallel_policy_gradient": "algorithms.policy_gradient",
+        "algorithms.off_policy.bundles": "algorithms.off_policy.distributed_replay",
+        "experience.modules": "experience.trust",
+        "log_probability": "policies",
+        "supervision.status": "supervision.watchdog",
+    }.items()
+}
+
+
 def find(name: str) -> Any:
     """Return what stands under the name of an algorithm, or as module:Class; BadInput if there is nothing."""
     if name in GIVEN:
@@ -230,6 +246,10 @@ def find(name: str) -> Any:
     except (BadInput, KeyboardInterrupt):
         raise
     except BaseException as error:  # a module of a user's fails in any way
+        if isinstance(error, ModuleNotFoundError) and error.name in MOVED:
+            raise BadInput(
+                f"--algorithm {name}: since 1.0 {error.name} is {MOVED[error.name]}: import it under this name"
+            ) from error
         raise BadInput(
             f"--algorithm {name}: cannot import {module}: {describe_error(error)}; Python looks in {os.getcwd()}"
         ) from error

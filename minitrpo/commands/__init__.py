@@ -10,7 +10,7 @@ from minitrpo.parallel.launcher import is_command
 
 with suppress(OSError):  # `python -m` puts the folder one is in first, where a stranger's scipy.py may lie
     if is_command() and sys.path[0] == os.getcwd() and sys.modules["__main__"].__spec__ is not None:
-        del sys.path[0]  # what is typed is looked for there, too: see `experience.modules`
+        del sys.path[0]  # what is typed is looked for there, too: see `experience.trust`
         if Path(__file__).parents[2] == Path.cwd():
             sys.path.append(os.getcwd())
 

@@ -15,21 +15,21 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from minitrpo.algorithms.options import whole
+from minitrpo.algorithms.user_classes import check_beginning
 from minitrpo.commands.check_policy import findings_of_policy
 from minitrpo.commands.command_line import RootParser, parse
 from minitrpo.commands.doctor import Finding, environment
 from minitrpo.commands.train import display
-from minitrpo.contract import check_beginning
 from minitrpo.errors import BadInput, JobFailed, describe_error, place_of
 from minitrpo.experience.environments import describe
 from minitrpo.parallel.comm import Comm
 from minitrpo.run_folder.folder import CHECKPOINTS, RunFolder, release_locks, sha256
-from minitrpo.run_folder.metrics_log import TIMINGS
+from minitrpo.run_folder.metrics import TIMINGS
 from minitrpo.supervision.jobs import mpiexec
 from minitrpo.supervision.program import command
 from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
-from minitrpo.training.context import make_algorithm
 from minitrpo.training.job import Job
+from minitrpo.training.parts import make_algorithm
 from minitrpo.training.settings import Choice, chosen
 from minitrpo.training.start import begin, play
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.options import flag, meant
 from minitrpo.errors import BadInput
-from minitrpo.experience.modules import trust
+from minitrpo.experience.trust import trust
 from minitrpo.parallel.launcher import launched_rank
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.watchdog import STUCK_AFTER

@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput, describe_error
 from minitrpo.experience.environments import describe
-from minitrpo.experience.modules import trust
 from minitrpo.experience.repeatability import repeats
+from minitrpo.experience.trust import trust
 from minitrpo.parallel.launcher import cores as usable
 from minitrpo.policies import GaussianPolicy
 from minitrpo.run_folder.provenance import PACKAGES, installed, pip_install

@@ -2,9 +2,9 @@
 
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
-from minitrpo.experience.modules import trust
+from minitrpo.experience.trust import trust
 from minitrpo.parallel.comm import on_root
-from minitrpo.reports.trained import evaluate
+from minitrpo.reports.trained_policy import evaluate
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.program import command, ranks
 from minitrpo.supervision.watchdog import guarded, status

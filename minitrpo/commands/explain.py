@@ -6,7 +6,7 @@ from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
 from minitrpo.errors import BadInput
 from minitrpo.reports.explain import explain
-from minitrpo.reports.trained import MOST_EPISODES
+from minitrpo.reports.trained_policy import MOST_EPISODES
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.program import command
 from minitrpo.supervision.watchdog import guarded

@@ -11,12 +11,12 @@ from minitrpo.experience.environments import describe
 from minitrpo.experience.vector_env import closed_environments
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
-from minitrpo.reports.trained import load
+from minitrpo.reports.trained_policy import load
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.program import command
 from minitrpo.supervision.watchdog import guarded
 from minitrpo.training.asynchronous import make_team
-from minitrpo.training.context import RunContext, check_arrays
+from minitrpo.training.parts import RunContext, check_arrays
 from minitrpo.training.root import Root
 from minitrpo.training.synchronous import make_rank
 from minitrpo.training.transports import Events

@@ -18,7 +18,7 @@ from minitrpo.experience.environments import make
 from minitrpo.experience.vector_env import VectorEnv, closed_environments
 from minitrpo.policies import Array
 from minitrpo.reports.plots import picture
-from minitrpo.reports.trained import trained
+from minitrpo.reports.trained_policy import trained
 from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.program import command

@@ -15,7 +15,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.wrappers import FlattenObservation
 
 from minitrpo.errors import BadInput, describe_error, shorten
-from minitrpo.experience.modules import GIVEN, TYPED, Untyped, imported
+from minitrpo.experience.trust import GIVEN, TYPED, Untyped, imported
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 from minitrpo.supervision.watchdog import status
 

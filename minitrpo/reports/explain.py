@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.contract import OWN
+from minitrpo.algorithms.user_classes import OWN
 from minitrpo.errors import BadInput
-from minitrpo.experience.modules import again
 from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.trust import again
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 from minitrpo.reports import findings
@@ -24,10 +24,10 @@ from minitrpo.reports.cures import cure_of
 from minitrpo.reports.findings import KINDS, Found, Numbers
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, LOOK, STEPS, picture, title
 from minitrpo.reports.probe import play
-from minitrpo.reports.trained import load, policy_of
+from minitrpo.reports.trained_policy import load, policy_of
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import command
-from minitrpo.training.context import meets_too_often
+from minitrpo.training.parts import meets_too_often
 from minitrpo.training.settings import Choice
 
 SHOWN = 4  # findings of 4 lines each, and one line for the others

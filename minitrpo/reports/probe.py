@@ -15,7 +15,7 @@ from minitrpo.experience.repeatability import repeats
 from minitrpo.experience.rollouts import ROWS, Fragments, Rollouts, concatenate, make_vector_env
 from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.policies import Array
-from minitrpo.reports.trained import TrainedPolicy
+from minitrpo.reports.trained_policy import TrainedPolicy
 
 MOMENTS, AHEAD = 12, 5  # how many are reached twice and more; steps that are looked at from there on
 SIZES = (0.0, 0.4, 0.8)  # of the actions that are tried there, as a part of their bounds

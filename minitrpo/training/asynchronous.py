@@ -11,15 +11,15 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous_algorithm import TRANSPORTS, AsynchronousAlgorithm, Moment
-from minitrpo.contract import OWN
+from minitrpo.algorithms.user_classes import OWN
 from minitrpo.errors import BadInput
 from minitrpo.experience.observation_filter import merged
 from minitrpo.parallel.comm import Comm, flat
 from minitrpo.parallel.parameter_server import TALLY, Arrival, ParameterServer, Rules
 from minitrpo.parallel.timing import Timeline
 from minitrpo.supervision.watchdog import status
-from minitrpo.training.context import RunContext, make_algorithm
 from minitrpo.training.monitor import Monitor
+from minitrpo.training.parts import RunContext, make_algorithm
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
 from minitrpo.training.transports import Events, Server, Team, Transport, Window

@@ -10,7 +10,7 @@ from typing import Any
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.options import as_setting, flag
 from minitrpo.errors import BadInput
-from minitrpo.experience.modules import Untyped, trust
+from minitrpo.experience.trust import Untyped, trust
 from minitrpo.run_folder.folder import RunFolder, read_json
 from minitrpo.training.settings import (
     LOGS,

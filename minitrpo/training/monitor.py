@@ -8,9 +8,9 @@ from minitrpo.errors import infinite_theta
 from minitrpo.experience.observation_filter import merged
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.parameter_server import Tally
-from minitrpo.run_folder.metrics_log import Gradients
+from minitrpo.run_folder.metrics import Gradients
 from minitrpo.supervision.program import asked_to_stop
-from minitrpo.training.context import RunContext, make_evaluator
+from minitrpo.training.parts import RunContext, make_evaluator
 from minitrpo.training.root import Bookkeeping
 from minitrpo.training.run_log import RunLog
 from minitrpo.training.transports import Transport

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import OWN, check_theta
+from minitrpo.algorithms.user_classes import OWN, check_theta
 from minitrpo.errors import TOO_LARGE, AlgorithmFailed
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import flat
 from minitrpo.parallel.episode_pool import requests_for
 from minitrpo.policies import Array
-from minitrpo.run_folder.metrics_log import Record
+from minitrpo.run_folder.metrics import Record
 from minitrpo.supervision.watchdog import status
-from minitrpo.training.context import UNKNOWN_LENGTH, RunContext, counted, fresh_filter, state_in
-from minitrpo.training.gather import Gathered, Request
+from minitrpo.training.collect import Gathered, Request
+from minitrpo.training.parts import UNKNOWN_LENGTH, RunContext, counted, fresh_filter, state_in
 
 
 class Bookkeeping:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.contract import OWN
+from minitrpo.algorithms.user_classes import OWN
 from minitrpo.parallel.timing import Timeline
-from minitrpo.run_folder.metrics_log import Record, row_of
+from minitrpo.run_folder.metrics import Record, row_of
 from minitrpo.supervision.program import asked_to_stop
-from minitrpo.training.context import SETTINGS, RunContext, counted
+from minitrpo.training.parts import SETTINGS, RunContext, counted
 
 # Environment steps that a run has taken already -> its display, with update(row), note(text) and close()
 Show = Callable[[int], Any]

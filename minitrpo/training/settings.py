@@ -11,10 +11,10 @@ import numpy as np
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.algorithm import Preset
 from minitrpo.algorithms.options import flag, meant, option, settings_of, without_effect
-from minitrpo.contract import accepted
+from minitrpo.algorithms.user_classes import accepted
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.run_folder.metrics_log import EVALUATION, FIRST, GRADIENTS, LAST
+from minitrpo.run_folder.metrics import EVALUATION, FIRST, GRADIENTS, LAST
 from minitrpo.supervision.watchdog import MAX_SLOTS, STUCK_AFTER
 
 SYNCHRONOUS = {"loop": "synchronous"}  # what only the loop with a barrier heeds

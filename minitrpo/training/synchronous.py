@@ -15,7 +15,8 @@ from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.supervision.program import asked_to_stop
 from minitrpo.supervision.watchdog import status
-from minitrpo.training.context import (
+from minitrpo.training.collect import Collector, Gathered, Request, gather, prepare_fragments
+from minitrpo.training.parts import (
     RunContext,
     check_ranks,
     counted,
@@ -26,7 +27,6 @@ from minitrpo.training.context import (
     state_in,
     working_ranks,
 )
-from minitrpo.training.gather import Collector, Gathered, Request, gather, prepare_fragments
 from minitrpo.training.root import Root, update_rng
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.contract import OWN
+from minitrpo.algorithms.user_classes import OWN
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import Comm, flat, nested
 from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.mailbox import Mail, MailStore, ReplayMail, serve
 from minitrpo.parallel.parameter_server import ParameterServer, work_through
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore
-from minitrpo.training.context import RunContext
+from minitrpo.training.parts import RunContext
 from minitrpo.training.settings import Choice
 from minitrpo.training.workers import ITERATION, OVER, PULLED, REPORT, Of, Worker
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous_algorithm import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment
-from minitrpo.contract import OWN
+from minitrpo.algorithms.user_classes import OWN
 from minitrpo.errors import infinite_theta
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.observation_filter import ObservationFilter, merged
@@ -21,7 +21,7 @@ from minitrpo.parallel.parameter_server import Pulled, Tally
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.supervision.watchdog import status
-from minitrpo.training.context import RunContext, fresh_filter, make_algorithm
+from minitrpo.training.parts import RunContext, fresh_filter, make_algorithm
 from minitrpo.training.settings import Choice, Settings
 
 REPORT, SEEN, ITERATION, OVER = (OWN + name for name in ("report", "seen", "iteration", "over"))

@@ -16,7 +16,7 @@ from keep import Row, each, keep
 
 from minitrpo.algorithms.actor_critic import ActorCritic, ActorCriticSettings, actor_critic_gradient
 from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER, descend
-from minitrpo.algorithms.samples import samples_of
+from minitrpo.algorithms.shared_update import samples_of
 from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts, concatenate, make_vector_env

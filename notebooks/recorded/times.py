@@ -21,7 +21,7 @@ from minitrpo.course.classroom import mpiexec_code
 from minitrpo.course.machine import Recording
 from minitrpo.course.speedup.experiment import by_turns, timed_run
 from minitrpo.parallel.launcher import cores
-from minitrpo.run_folder.metrics_log import SECONDS
+from minitrpo.run_folder.metrics import SECONDS
 
 ROUNDS, UPDATES = 4, 4  # timed updates of a run; one before them warms up
 STEPS = 20_000

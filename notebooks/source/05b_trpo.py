@@ -23,7 +23,7 @@
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
 # | `trpo_step` | `minitrpo/trpo.py` | Frans & Hafner 2016, Algorithm 1, line 6; TRPO paper, appendix C |
-# | the loop around it | `minitrpo/algorithms/parallel_trpo.py` | Frans & Hafner 2016, Algorithm 1 |
+# | the loop around it | `minitrpo/algorithms/trpo.py` | Frans & Hafner 2016, Algorithm 1 |
 #
 # *90 minutes in class: program and pseudocode 12, exercise 23, three seeds 9, two starts 10, bug hunt 6, four questions 8,
 # claims 16, film and quiz 6. The notebook runs in 22 s. You need: lectures 01 to 05a.*

@@ -30,7 +30,7 @@
 # |---|---|---|
 # | `play_requests` and the two pools | `minitrpo/parallel/episode_pool.py` | Frans & Hafner 2016, section 5 and algorithm 1 |
 # | `gather_in_order` | `minitrpo/parallel/episode_pool.py` | (not said in the paper; our assumption) |
-# | `in_order`, for fragments of episodes | `minitrpo/training/gather.py` | (not said in the paper; our assumption) |
+# | `in_order`, for fragments of episodes | `minitrpo/training/collect.py` | (not said in the paper; our assumption) |
 # | `reset_seed` (given) | `minitrpo/experience/randomness.py` | (not said in the paper; our assumption) |
 # | `slots_of` (given) | `minitrpo/parallel/episode_pool.py` | (not there: segments instead of episodes) |
 #
@@ -56,7 +56,7 @@ from minitrpo.experience.randomness import reset_seed
 from minitrpo.parallel.comm import Comm, Counter
 from minitrpo.parallel.episode_pool import Episode, concurrency, requests_for, slots_of
 from minitrpo.policies import Array
-from minitrpo.training.gather import prepare_fragments, in_episode_order
+from minitrpo.training.collect import prepare_fragments, in_episode_order
 from minitrpo.run_folder.folder import sha256
 
 plt.rcParams["legend.fontsize"] = 9

@@ -36,7 +36,7 @@ from dataclasses import replace
 import numpy as np
 from matplotlib import pyplot as plt
 
-from minitrpo.algorithms.samples import advantages_of
+from minitrpo.algorithms.shared_update import advantages_of
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.conjugate_gradient import conjugate_gradient
 from minitrpo.course.classroom import (

@@ -22,7 +22,7 @@
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
-# | `pooled_gradient` | `minitrpo/algorithms/parallel_policy_gradient.py` | Berkeley slides: "sample parallelism with PG" |
+# | `pooled_gradient` | `minitrpo/algorithms/policy_gradient.py` | Berkeley slides: "sample parallelism with PG" |
 # | `delayed_descent`, `stability_bound` | `minitrpo/course/parallel_sgd/problem.py` | Levin & May 1976; Yang et al. 2021 |
 # | `may_go_on` | `minitrpo/parallel/parameter_server.py` | Ho et al. 2013, Dai et al. 2015: bounded staleness |
 # | `judged` | `minitrpo/algorithms/off_policy/gorila.py` | Nair et al. 2015: Gorila |
@@ -39,7 +39,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from scipy import stats
 
-from minitrpo.algorithms.parallel_policy_gradient import gradient_sums, moments
+from minitrpo.algorithms.policy_gradient import gradient_sums, moments
 from minitrpo.course.parallel_sgd.problem import SGDSettings, make_regression
 from minitrpo.course.parallel_sgd.rounds import SynchronousServer
 from minitrpo.course.seeds import numbers_of

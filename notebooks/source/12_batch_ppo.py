@@ -39,7 +39,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from numpy.random import default_rng
 
-from minitrpo.algorithms.samples import advantages_of, samples_of
+from minitrpo.algorithms.shared_update import advantages_of, samples_of
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, recorded, reveal
 from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words

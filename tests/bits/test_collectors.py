@@ -15,7 +15,7 @@ from minitrpo.experience.randomness import first_state_seed, reset_seed
 from minitrpo.experience.rollouts import Rollouts, concatenate, make_vector_env
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.episode_pool import DynamicPool
-from minitrpo.training.gather import EpisodeCollector, Request, SegmentCollector
+from minitrpo.training.collect import EpisodeCollector, Request, SegmentCollector
 
 SEED, SLOTS = 5, 5
 

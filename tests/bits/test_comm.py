@@ -15,7 +15,7 @@ from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import Comm, connect, flat, nested, packed, unpacked
 from minitrpo.supervision.jobs import mpiexec
 from minitrpo.training.asynchronous import transport_of
-from minitrpo.training.context import check_ranks, meets_too_often
+from minitrpo.training.parts import check_ranks, meets_too_often
 from minitrpo.training.settings import Settings, chosen
 
 EVERY_CALL = Path(__file__).parent / "every_call.py"

@@ -14,7 +14,7 @@ from runs import run, train
 from scipy import stats
 
 import minitrpo
-from minitrpo.contract import OWN
+from minitrpo.algorithms.user_classes import OWN
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import describe
 from minitrpo.experience.evaluation import Evaluation
@@ -22,7 +22,7 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import evaluation_seed, reset_seed
 from minitrpo.parallel import timing
 from minitrpo.parallel.comm import Comm
-from minitrpo.reports.trained import trained
+from minitrpo.reports.trained_policy import trained
 from minitrpo.run_folder.folder import RunFolder
 
 EVAL = ("--eval-every", 500, "--eval-episodes", 5)

@@ -14,7 +14,7 @@ from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Fragments, concatenate
 from minitrpo.parallel.comm import Comm
-from minitrpo.training.gather import PER_FRAGMENT, Request, gather, in_episode_order, prepare_fragments
+from minitrpo.training.collect import PER_FRAGMENT, Request, gather, in_episode_order, prepare_fragments
 
 FILTER = ObservationFilter.identity(3, clip=1.5).merged(np.random.default_rng(0).standard_normal((30, 3)))
 REQUEST = Request(iteration=2, amount=9, theta=np.zeros(4), observation_filter=FILTER)

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.algorithm import Context
-from minitrpo.algorithms.parallel_policy_gradient import (
+from minitrpo.algorithms.policy_gradient import (
     PolicyGradient,
     PolicyGradientSettings,
     gradient_sums,
     moments,
     pooled_gradient,
 )
-from minitrpo.algorithms.samples import advantages_of, samples_of
+from minitrpo.algorithms.shared_update import advantages_of, samples_of
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient
 from minitrpo.returns import explained_variance

@@ -19,7 +19,7 @@ from minitrpo.course import classroom, demo, machine
 from minitrpo.course.alt_text import LINES, MOST, describe
 from minitrpo.course.checks import check, mine, names, target
 from minitrpo.parallel.comm import Comm
-from minitrpo.reports.trained import evaluate
+from minitrpo.reports.trained_policy import evaluate
 from minitrpo.run_folder.folder import RunFolder
 
 

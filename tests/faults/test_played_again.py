@@ -10,8 +10,8 @@ import pytest
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from runs import MAINS, fails, forked
 
+from minitrpo.algorithms.user_classes import OWN
 from minitrpo.commands import evaluate
-from minitrpo.contract import OWN
 from minitrpo.experience.randomness import reset_seed
 from minitrpo.run_folder.folder import RunFolder
 

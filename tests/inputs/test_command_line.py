@@ -28,7 +28,7 @@ from minitrpo.algorithms.registry import ALGORITHMS, find
 from minitrpo.commands import train
 from minitrpo.commands.command_line import parse
 from minitrpo.experience.environments import describe
-from minitrpo.training.context import make_algorithm
+from minitrpo.training.parts import make_algorithm
 from minitrpo.training.settings import MAY_CHANGE, Settings, chosen
 
 OWNERS = {f.name: name for name in reversed(ALGORITHMS) for f in fields(find(name).Settings)}  # who has a setting

@@ -19,7 +19,7 @@ from refusals import CARTPOLE, SMALL, one_line, unchanged
 from runs import ROOT, forked, run
 
 from minitrpo import BadInput
-from minitrpo.experience.modules import is_installed
+from minitrpo.experience.trust import is_installed
 from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.folder import CHECKPOINTS, RunFolder
 

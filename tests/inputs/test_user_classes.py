@@ -16,7 +16,7 @@ from minitrpo import AlgorithmFailed, BadInput, load
 from minitrpo.algorithms import Algorithm, Plan, Purpose, option
 from minitrpo.algorithms.actor_critic import A3C
 from minitrpo.algorithms.registry import ALGORITHMS, find
-from minitrpo.contract import accepted
+from minitrpo.algorithms.user_classes import accepted
 
 # --- names and modules
 

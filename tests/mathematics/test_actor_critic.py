@@ -20,7 +20,7 @@ from minitrpo.algorithms.actor_critic import (
 )
 from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER
-from minitrpo.algorithms.samples import samples_of
+from minitrpo.algorithms.shared_update import samples_of
 from minitrpo.experience.environments import describe
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose

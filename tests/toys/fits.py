@@ -3,7 +3,7 @@
 import os
 import signal
 
-from minitrpo.algorithms.parallel_trpo import TRPO
+from minitrpo.algorithms.trpo import TRPO
 
 UPDATE = 4  # in which it happens
 

@@ -4,8 +4,8 @@ import hashlib
 
 from minitrpo.algorithms.batch_ppo import BatchPPO
 from minitrpo.algorithms.guided_policy_search.guided_policy_search import GuidedPolicySearch
-from minitrpo.algorithms.parallel_policy_gradient import PolicyGradient
-from minitrpo.algorithms.parallel_trpo import TRPO
+from minitrpo.algorithms.policy_gradient import PolicyGradient
+from minitrpo.algorithms.trpo import TRPO
 from minitrpo.parallel.comm import flat
 
 

@@ -18,7 +18,7 @@ import minitrpo
 import minitrpo.course.classroom  # one thread
 from minitrpo import BadInput, EpisodeFailed, Run, evaluate, load
 from minitrpo.course.reinforce import Reinforce
-from minitrpo.experience import modules, rollouts
+from minitrpo.experience import rollouts
 
 SMALL = {"steps_per_update": 300, "hidden": "8", "progress": "none"}
 SAME = ("--steps-per-update", 300, "--hidden", "8")
@@ -75,10 +75,10 @@ def test_an_environment_may_be_a_class_or_what_makes_one(env, monkeypatch):
     size = load(own).spec.observation_size
     assert [evaluate(own, n).returns.shape for n in (1, 2)] == [(1,), (2,)]
     assert load(own)(np.zeros((5, size))).shape[0] == 5
-    modules.GIVEN.clear()  # as in another process, which cannot import a lambda
+    trust.GIVEN.clear()  # as in another process, which cannot import a lambda
     own = minitrpo.train(lambda: env(), total_steps=300, **SMALL)
     expected = evaluate(own, 1).returns.tolist()
-    modules.GIVEN.clear()
+    trust.GIVEN.clear()
     with pytest.raises(BadInput):
         load(own)
     assert evaluate(own, 1, env=lambda: env()).returns.tolist() == expected

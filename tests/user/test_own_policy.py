@@ -14,7 +14,7 @@ from minitrpo.algorithms.batch_ppo import clipped_gradient
 from minitrpo.algorithms.guided_policy_search.guided_policy_search import GuidedPolicySearch
 from minitrpo.algorithms.off_policy.dqn import DQN
 from minitrpo.algorithms.off_policy.naf import NAF, NAFPolicy
-from minitrpo.algorithms.parallel_policy_gradient import gradient_sums
+from minitrpo.algorithms.policy_gradient import gradient_sums
 from minitrpo.algorithms.q_learning import EpsilonGreedy, NStepQ, epsilon_greedy_policy
 from minitrpo.commands.check_policy import findings_of_policy
 from minitrpo.errors import BadInput

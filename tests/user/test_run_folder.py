@@ -16,16 +16,16 @@ import pytest
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from runs import run, train
 
-from minitrpo.algorithms.parallel_trpo import TRPO
+from minitrpo.algorithms.trpo import TRPO
 from minitrpo.commands import watch
 from minitrpo.course import classroom, demo
 from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import PHASES, Timeline
 from minitrpo.run_folder.folder import RunFolder, release_locks
-from minitrpo.run_folder.metrics_log import FIRST, LAST, Record, row_of
-from minitrpo.training.context import RunContext, recorded_settings
-from minitrpo.training.gather import Gathered
+from minitrpo.run_folder.metrics import FIRST, LAST, Record, row_of
+from minitrpo.training.collect import Gathered
+from minitrpo.training.parts import RunContext, recorded_settings
 from minitrpo.training.root import Root
 from minitrpo.training.run_log import RunLog
 from minitrpo.training.settings import LATER, REMOVED, chosen

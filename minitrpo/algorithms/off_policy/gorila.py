@@ -2,10 +2,10 @@
 
     1. pull theta and theta- ........................... parallel/parameter_server.py: ParameterServer.pull
     2. act epsilon-greedily ............................ algorithms/q_learning.py: epsilon_greedy
-    3. remember, draw of what is remembered ............ algorithms/off_policy/bundles.py: Bundles.gradient
-    4. y by theta-, push grad 1/2 (Q(s, a) - y)^2 ...... algorithms/off_policy/bundles.py: Bundles.descent_of
+    3. remember, draw of what is remembered ............ algorithms/off_policy/distributed_replay.py: Bundles.gradient
+    4. y by theta-, push grad 1/2 (Q(s, a) - y)^2 ...... algorithms/off_policy/distributed_replay.py: Bundles.descent_of
     5. too old, or far from usual: refused ............. algorithms/off_policy/gorila.py: judged
-    6. else a step of theta; theta- = theta every C .... algorithms/off_policy/bundles.py: Bundles.apply
+    6. else a step of theta; theta- = theta every C .... algorithms/off_policy/distributed_replay.py: Bundles.apply
 
 The server refuses what it should not trust: gradients that are too old (`--max-staleness`), and those whose loss lies
 far outside of what is usual. With `--transport server` rank 0 is the parameter server, and with `--learners` the
@@ -20,7 +20,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays, Preset
 from minitrpo.algorithms.asynchronous_algorithm import Moment
-from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
+from minitrpo.algorithms.off_policy.distributed_replay import Bundles, BundleSettings
 from minitrpo.algorithms.options import option
 from minitrpo.algorithms.q_learning import DeepQ, ExplorationSettings
 from minitrpo.parallel.comm import Nested

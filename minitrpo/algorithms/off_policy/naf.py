@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays, Member, Preset, refuse_other_network
-from minitrpo.algorithms.off_policy.bundles import Bundles, BundleSettings
+from minitrpo.algorithms.off_policy.distributed_replay import Bundles, BundleSettings
 from minitrpo.algorithms.off_policy.replay_learner import ReplayLearner, ReplaySettings
 from minitrpo.algorithms.options import option
 from minitrpo.perceptron import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.parallel_policy_gradient import gradient_sums, moments
+from minitrpo.algorithms.policy_gradient import gradient_sums, moments
 from minitrpo.course.checks.differential import Case, case, remark
 from minitrpo.course.checks.kinds import steps
 from minitrpo.course.checks.register import exercise
@@ -16,7 +16,7 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy
 
 
 @exercise(
-    "minitrpo.algorithms.parallel_policy_gradient:pooled_gradient",
+    "minitrpo.algorithms.policy_gradient:pooled_gradient",
     r"""
         ? Everything here is a sum over steps, so the sum over the workers' rows is the sum over all steps.
         ? After sums.sum(axis=0) the first half is u, the second v; the first two columns of about are n and sum w.

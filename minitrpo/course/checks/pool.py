@@ -175,7 +175,7 @@ def of_others(f: Candidate, comm: Any, counter: Any, play: Any) -> str:
 
 
 @exercise(
-    "minitrpo.training.gather:in_order",
+    "minitrpo.training.collect:in_order",
     r"""
         ? numpy's argsort returns positions. Here two columns decide: the number first, the start only among equals.
         ? Look up np.lexsort, and in which order it wants its columns.

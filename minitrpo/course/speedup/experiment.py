@@ -11,7 +11,7 @@ import numpy as np
 from minitrpo.course.speedup.statistics import efficiency, karp_flatt, speedup, speedup_interval
 from minitrpo.policies import Array
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.run_folder.metrics_log import SECONDS
+from minitrpo.run_folder.metrics import SECONDS
 from minitrpo.supervision.jobs import mpiexec
 
 Key = TypeVar("Key")

@@ -1,11 +1,11 @@
 """Lecture 10: the policy gradient on many ranks, with samples travelling, or with gradients travelling.
 
     1. play episodes of pi_theta, on all ranks .......... experience/rollouts.py: Rollouts.play, Rollouts.advance
-    2. psi_t = grad log pi(a_t|s_t), weights w_t = A_t .. algorithms/parallel_policy_gradient.py: gradient_sums
-    3. u = sum w psi, v = sum psi, by fragment .......... algorithms/parallel_policy_gradient.py: PolicyGradient.sums_of
+    2. psi_t = grad log pi(a_t|s_t), weights w_t = A_t .. algorithms/policy_gradient.py: gradient_sums
+    3. u = sum w psi, v = sum psi, by fragment .......... algorithms/policy_gradient.py: PolicyGradient.sums_of
     4. add the rows, in episode order ................... parallel/allreduce.py: OrderedAllreduce.sum
-    5. g = (u - b v) / n, b the mean weight ............. algorithms/parallel_policy_gradient.py: pooled_gradient
-    6. a step along g, then fit the critic .............. algorithms/parallel_policy_gradient.py: PolicyGradient.learn
+    5. g = (u - b v) / n, b the mean weight ............. algorithms/policy_gradient.py: pooled_gradient
+    6. a step along g, then fit the critic .............. algorithms/policy_gradient.py: PolicyGradient.learn
 
 A fragment's part in the update is one row of sums: u and v, five moments of its weights and targets, and with the
 linear critic its normal equations. The row is computed either by the rank that played the fragment, which sends it
@@ -27,7 +27,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, option, step_size_option
-from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, samples_of
+from minitrpo.algorithms.shared_update import SharedUpdate, advantages_of, refitted, samples_of
 from minitrpo.block_sums import ordered_sum, tree_sum
 from minitrpo.critics import make_critic
 from minitrpo.experience.randomness import Purpose

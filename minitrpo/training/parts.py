@@ -8,7 +8,7 @@ import numpy as np
 
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Member
-from minitrpo.contract import OWN, UNFINISHED
+from minitrpo.algorithms.user_classes import OWN, UNFINISHED
 from minitrpo.errors import BadInput, describe_error
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.evaluation import Evaluator
@@ -21,7 +21,7 @@ from minitrpo.parallel.timing import Timeline
 from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Policy
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.training.gather import Collector, EpisodeCollector, SegmentCollector
+from minitrpo.training.collect import Collector, EpisodeCollector, SegmentCollector
 from minitrpo.training.settings import Choice, Settings
 
 SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint was made with

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import UNFINISHED
+from minitrpo.algorithms.user_classes import UNFINISHED
 from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.observation_filter import ObservationFilter, moments
 from minitrpo.experience.rollouts import Fragments, Rollouts

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces.utils import flatten
 
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.contract import OWN
+from minitrpo.algorithms.user_classes import OWN
 from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.evaluation import Evaluation, Evaluator
@@ -19,8 +19,8 @@ from minitrpo.experience.vector_env import closed_environments
 from minitrpo.parallel.comm import Comm, on_all, on_root
 from minitrpo.policies import Array, Policy
 from minitrpo.run_folder.folder import RunFolder, newest
-from minitrpo.training.context import check_arrays, check_settings, make_algorithm, make_policy
 from minitrpo.training.job import recorded_settings
+from minitrpo.training.parts import check_arrays, check_settings, make_algorithm, make_policy
 from minitrpo.training.settings import Choice, chosen
 
 MOST_EPISODES = 1_000_000

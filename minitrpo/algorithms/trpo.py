@@ -1,7 +1,7 @@
 """Trust Region Policy Optimization: lecture 05's update, its critic, lecture 09a's adaptive rule.
 
 1. play episodes of pi_theta, on all ranks ................. experience/rollouts.py: Rollouts.play, Rollouts.advance
-2. advantages A, by GAE with the critic of the last update . algorithms/samples.py: advantages_of
+2. advantages A, by GAE with the critic of the last update . algorithms/shared_update.py: advantages_of
 3. g = grad of the surrogate; x = F^-1 g by CG ............. trpo.py: surrogate_gradient, damped_fisher
 4. step as far as KL(old || new) <= max_kl allows .......... trpo.py: trpo_step
 5. fit the critic to the returns ........................... critics.py: MLPCritic.fit, LinearCritic.fit
@@ -21,13 +21,13 @@ import numpy as np
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, flag, option
-from minitrpo.algorithms.samples import SharedUpdate, advantages_of, refitted, samples_of
+from minitrpo.algorithms.shared_update import SharedUpdate, advantages_of, refitted, samples_of
 from minitrpo.core import BY_AUTOGRAD, BY_HAND, Core, StudentsCore, load_core
 from minitrpo.critics import MLPCritic, make_critic
 from minitrpo.errors import BadInput
-from minitrpo.experience.modules import typed_in
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
+from minitrpo.experience.trust import typed_in
 from minitrpo.noise import Measured, StepNoise, measure_noise
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array
