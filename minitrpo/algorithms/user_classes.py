@@ -11,7 +11,6 @@ cannot be seen from here: `python -m minitrpo check mine:Class` tries that.
 # What `super()` is in the checked classes has every method: `accepted` has looked.
 
 import inspect
-from abc import ABC
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -21,6 +20,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Context, Member, Plan, Preset
 from minitrpo.algorithms.asynchronous_algorithm import Ask, AsynchronousAlgorithm, Moment, Pushed
+from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.errors import AlgorithmFailed, BadInput, infinite_theta, shorten
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.parallel.comm import OWN as OWN
@@ -62,7 +62,7 @@ def accepted(name: str, candidate: Any, taken: set[str]) -> type[Member]:
         raise BadInput(f"--algorithm {name}: {what} is no class that inherits Algorithm or AsynchronousAlgorithm")
     if problem := next(_defects(candidate, taken), ""):
         raise BadInput(f"--algorithm {name}: {what} {problem}; see minitrpo/algorithms/algorithm.py")
-    return checked(candidate)
+    return candidate if name in ALGORITHMS else checked(candidate)
 
 
 def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
@@ -113,9 +113,7 @@ def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
 
 @cache
 def checked(algorithm: type[Member]) -> type[Member]:
-    """Return a class like this one whose methods are checked when they return; a class of the package as it is."""
-    if all(kind in (ABC, object) or kind.__module__.startswith("minitrpo.") for kind in algorithm.__mro__):
-        return algorithm
+    """Return a class like this one whose methods are checked when they return."""
     checks: Any = Checked if issubclass(algorithm, Algorithm) else CheckedAsynchronous
     names = {name: getattr(algorithm, name) for name in ("__module__", "__qualname__", "__doc__")}
     kind: Any = type(algorithm)
