@@ -17,7 +17,6 @@ from minitrpo.training.settings import (
     MAY_CHANGE,
     OF_A_JOB,
     PROGRESS,
-    REMOVED,
     Choice,
     JobOptions,
     Settings,
@@ -43,7 +42,9 @@ def recorded_settings(folder: RunFolder) -> Choice:
     """Return the settings of a recorded run; BadInput if they are another version's or were damaged."""
     settings = folder.read_config()["settings"]
     try:
-        return chosen({name: value for name, value in settings.items() if REMOVED.get(name) != value})
+        algorithm = algorithm_of(str(settings.get("algorithm", registry.DEFAULT)))
+        kept = {name: value for name, value in settings.items() if algorithm.removed.get(name) != value}
+        return chosen(kept, algorithm)
     except Untyped:
         raise
     except (TypeError, ValueError) as error:  # BadInput is a ValueError
