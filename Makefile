@@ -7,7 +7,7 @@ ARGS ?=
 BIN := .venv/bin
 TESTS = PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n 2 --dist loadgroup
 
-.PHONY: help train test test-all test-random lab own-algorithm notebooks check-exercise grade docs site slides benchmark pages hashes hosts slurm versions soak lint doctor lock clean
+.PHONY: help train test test-all test-random lab own-algorithm notebooks exercise check-exercise grade docs site slides benchmark pages hashes hosts slurm versions soak lint doctor lock clean
 .DEFAULT_GOAL := help
 
 help: ## list all targets
@@ -33,6 +33,9 @@ own-algorithm: .venv/ready-core ## copy the example of your own algorithm: make 
 
 notebooks: .venv/ready-dev .venv/ready-course ## build student notebooks and executed solutions from notebooks/source
 	./run python notebooks/build.py $(ARGS)
+
+exercise: .venv/ready-dev .venv/ready-course ## begin an exercise of a lecture: make exercise LECTURE=04 NAME=step_scale
+	./run python notebooks/new_exercise.py "$(LECTURE)" "$(NAME)"
 
 check-exercise: .venv/ready-dev .venv/ready-course ## check your notebook: make check-exercise NB=my/03_conjugate_gradient.ipynb
 	./run python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=150 -p no:cacheprovider $(NB)

@@ -16,10 +16,10 @@ from experiments.tables import Run, curve
 from minitrpo.commands.plot import COLORS as HUES
 from minitrpo.commands.plot import band
 from minitrpo.course.statistics import Interval, mean_interval
+from minitrpo.experience.evaluation import half_interval
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 from minitrpo.reports.plots import COLORS, GREY
-from minitrpo.reports.trained import half_interval
 
 Draw = Callable[[Any, Any, Runs], None]
 Arms = dict[str, list[Run]]

@@ -23,8 +23,7 @@ from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size
 from experiments.tables import Run
 from experiments.tables import markdown as table
 from minitrpo.course.scaling.formulas import Network
-from minitrpo.course.scaling.inputs import Inputs, Line, Messages, Task
-from minitrpo.course.scaling.model import Design, Machine, iteration
+from minitrpo.course.scaling.model import Design, Inputs, Line, Machine, Messages, Task, iteration
 from minitrpo.course.speedup.experiment import compared, timed_run
 from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.course.statistics import Interval

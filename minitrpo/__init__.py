@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed
+    from minitrpo.experience.evaluation import Evaluation
     from minitrpo.library import Run, check, evaluate, load, train
-    from minitrpo.reports.trained import Evaluation, TrainedPolicy
+    from minitrpo.reports.trained import TrainedPolicy
 
 __version__ = "0.3.0"
 __all__ = [
@@ -39,9 +40,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    failures, found = ("AlgorithmFailed", "BadInput", "EpisodeFailed"), ("Evaluation", "TrainedPolicy")
-    place = "errors" if name in failures else "reports.trained" if name in found else "library"
-    return getattr(import_module(f"{__name__}.{place}"), name)
+    places = dict.fromkeys(("AlgorithmFailed", "BadInput", "EpisodeFailed"), "errors")
+    places |= {"Evaluation": "experience.evaluation", "TrainedPolicy": "reports.trained"}
+    return getattr(import_module(f"{__name__}.{places.get(name, 'library')}"), name)
 
 
 def __dir__() -> list[str]:

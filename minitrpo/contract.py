@@ -1,21 +1,31 @@
 """What a user's class must keep: every check of an algorithm, and of what its methods return, is in this file.
 
-Each names in one line what was wrong and what is asked for. A class is looked at before it is made (`accepted`), an
-object before the first step (`check_beginning`), and each answer where it arrives. Whether equal bits and an exact
-resume come of it cannot be seen from here: `python -m minitrpo check mine:Class` tries that.
+Each names in one line what was wrong and what is asked for. `accepted` looks at the class, and `check_beginning` at an
+object of it before the first step. The methods of a user's class are checked whenever they return: `accepted` gives
+the loops a class that does so, `Checked` or `CheckedAsynchronous`. The package's own algorithms are not checked
+in every update; the finite theta of `check_theta` is asked of all. Whether equal bits and an exact resume come of it
+cannot be seen from here: `python -m minitrpo check mine:Class` tries that.
 """
 
+# mypy: disable-error-code="safe-super"
+# What `super()` is in the checked classes has every method: `accepted` has looked.
+
 import inspect
+from abc import ABC
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
 
-from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Member, Plan, Preset
-from minitrpo.errors import AlgorithmFailed, BadInput, shorten
+from minitrpo.algorithms.algorithm import KINDS, Algorithm, Arrays, Context, Member, Plan, Preset
+from minitrpo.algorithms.asynchronous_algorithm import Ask, AsynchronousAlgorithm, Moment, Pushed
+from minitrpo.errors import AlgorithmFailed, BadInput, infinite_theta, shorten
+from minitrpo.experience.rollouts import Fragments
 from minitrpo.parallel.comm import OWN as OWN
-from minitrpo.parallel.comm import flat, nested
+from minitrpo.parallel.comm import Nested, flat, nested
+from minitrpo.policies import Array
 from minitrpo.supervision.watchdog import status
 
 UNFINISHED = "unfinished_"  # prefix of the arrays of episodes that go on, as OWN is of the run's own
@@ -33,16 +43,26 @@ RENAMED = {  # what a class of an earlier version has, and what takes its place
 
 
 def accepted(name: str, candidate: Any, taken: set[str]) -> type[Member]:
-    """Return the class of --algorithm `name`; BadInput if it cannot be an algorithm.
+    """Look at the class of an algorithm.
 
-    taken: settings and columns that every run has.
+    Args:
+        name: what was typed after --algorithm.
+        candidate: what stands under this name.
+        taken: the settings and columns that every run has.
+
+    Returns:
+        The class; of a user's class one whose methods are checked when they return.
+
+    Raises:
+        BadInput: it cannot be an algorithm.
+
     """
     what = name.rpartition(":")[2]
     if not (inspect.isclass(candidate) and issubclass(candidate, Member) and hasattr(candidate, "loop")):
         raise BadInput(f"--algorithm {name}: {what} is no class that inherits Algorithm or AsynchronousAlgorithm")
     if problem := next(_defects(candidate, taken), ""):
         raise BadInput(f"--algorithm {name}: {what} {problem}; see minitrpo/algorithms/algorithm.py")
-    return candidate
+    return checked(candidate)
 
 
 def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
@@ -88,7 +108,106 @@ def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
     yield from algorithm.defects()
 
 
-# --- what its methods return
+# --- an object of it: each method, when it returns, and all of them before the first step
+
+
+@cache
+def checked(algorithm: type[Member]) -> type[Member]:
+    """Return a class like this one whose methods are checked when they return; a class of the package as it is."""
+    if all(kind in (ABC, object) or kind.__module__.startswith("minitrpo.") for kind in algorithm.__mro__):
+        return algorithm
+    checks: Any = Checked if issubclass(algorithm, Algorithm) else CheckedAsynchronous
+    names = {name: getattr(algorithm, name) for name in ("__module__", "__qualname__", "__doc__")}
+    kind: Any = type(algorithm)
+    return cast(type[Member], kind(algorithm.__name__, (checks, algorithm), names))
+
+
+class Checked(Algorithm):
+    """An algorithm with a barrier whose methods are checked when they return; a user's class stands behind it."""
+
+    __theta_shape: tuple[int, ...] | None = None  # not known before the first plan
+
+    def __init__(self, settings: Any, context: Context) -> None:
+        super().__init__(settings, context)
+        self.__is_root = context.comm.rank == 0
+
+    def plan(self) -> Plan:
+        if self.__theta_shape is None:
+            self.__theta_shape = self.state()["theta"].shape
+        return check_plan(super().plan(), self.__theta_shape)
+
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
+        return check_prepared(super().prepare(plan, fragment), fragment.steps)
+
+    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
+        columns = super().learn(batch, rng)
+        return columns_of("learn", columns, self.columns, words=True) if self.__is_root else columns
+
+    def state(self) -> Nested:
+        return nested(numbers("state", super().state(), within=True))
+
+
+class CheckedAsynchronous(AsynchronousAlgorithm):
+    """An algorithm without a barrier whose methods are checked when they return; a user's class stands behind it."""
+
+    def state(self) -> Nested:
+        return nested(numbers("state", super().state(), within=True))
+
+    def worker_state(self) -> Nested:
+        return nested(numbers("worker_state", super().worker_state(), within=True))
+
+    def acting(self, shared: Arrays, now: Moment) -> Array:
+        theta: Any = super().acting(shared, now)
+        if not isinstance(theta, np.ndarray) or theta.ndim != 1 or theta.dtype.kind != "f":
+            raise AlgorithmFailed(f"acting() returned {shorten(theta)}; it must return the parameters that act, (P,)")
+        return theta
+
+    def gradient(self, shared: Arrays, fragment: Fragments, now: Moment, rng: np.random.Generator) -> Pushed:
+        return check_pushed("gradient", super().gradient(shared, fragment, now, rng), self.columns)
+
+    def learner_gradient(self, shared: Arrays, ask: Ask, now: Moment, rng: np.random.Generator) -> Pushed:
+        return check_pushed("learner_gradient", super().learner_gradient(shared, ask, now, rng), self.columns)
+
+    def apply(self, shared: Arrays, gradient: Arrays, now: Moment) -> bool | dict[str, float] | None:
+        before = dict(shared)
+        answer = super().apply(shared, gradient, now)
+        if shared.keys() != before.keys() or any(shared[name] is not array for name, array in before.items()):
+            raise AlgorithmFailed("apply() must change the shared arrays in place: shared[name][:] = ...")
+        if isinstance(answer, dict):
+            unknown = [name for name in answer if name not in self.columns]
+            if unknown:
+                raise AlgorithmFailed(f"apply() returned {unknown[0]!r}, which is none of its columns {self.columns}")
+            columns_of("apply", answer, tuple(answer))
+        return answer
+
+
+def check_beginning(algorithm: Member) -> Plan | None:
+    """Return the first plan of a fresh algorithm, None of an asynchronous one; AlgorithmFailed if no run can begin."""
+    with status.at("state"):
+        state = numbers("state", algorithm.state(), within=True)
+    missing = {"theta", *getattr(algorithm, "pulled", ())} - state.keys()
+    if missing:
+        raise AlgorithmFailed(f"state() must return a dict of arrays with {min(missing)!r} among them")
+    theta = state["theta"]
+    if isinstance(algorithm, AsynchronousAlgorithm):
+        numbers("worker_state", algorithm.worker_state(), within=True)
+        if theta.ndim != 1 or not np.all(np.isfinite(theta)):
+            raise AlgorithmFailed(f"state() has a theta of shape {theta.shape}; it must be finite, of shape (P,)")
+        return None
+    synchronous = cast(Algorithm, algorithm)
+    with status.at("plan"):
+        plan = check_plan(synchronous.plan(), theta.shape)
+    with status.at("restore"):
+        synchronous.restore(nested({name: array.copy() for name, array in state.items()}))
+    with status.at("state"):
+        after = numbers("state", algorithm.state(), within=True)
+    for name, array in state.items():
+        if not np.array_equal(array, after.get(name, ()), equal_nan=array.dtype.kind in "fc"):
+            raise AlgorithmFailed(f"restore() does not bring back {name!r} of state()")
+    return plan
+
+
+# --- what a method returned
 
 
 def numbers(method: str, answer: Any, within: bool = False) -> Arrays:
@@ -125,31 +244,6 @@ def columns_of(method: str, answer: Any, wanted: tuple[str, ...], words: bool = 
     return answer
 
 
-def check_beginning(algorithm: Member) -> Plan | None:
-    """Return the first plan of a fresh algorithm, None of an asynchronous one; AlgorithmFailed if no run can begin."""
-    with status.at("state"):
-        state = numbers("state", algorithm.state(), within=True)
-    missing = {"theta", *getattr(algorithm, "pulled", ())} - state.keys()
-    if missing:
-        raise AlgorithmFailed(f"state() must return a dict of arrays with {min(missing)!r} among them")
-    theta = state["theta"]
-    if not isinstance(algorithm, Algorithm):
-        numbers("worker_state", cast(Any, algorithm).worker_state(), within=True)
-        if theta.ndim != 1 or not np.all(np.isfinite(theta)):
-            raise AlgorithmFailed(f"state() has a theta of shape {theta.shape}; it must be finite, of shape (P,)")
-        return None
-    with status.at("plan"):
-        plan = check_plan(algorithm.plan(), theta.shape)
-    with status.at("restore"):
-        algorithm.restore(nested({name: array.copy() for name, array in state.items()}))
-    with status.at("state"):
-        after = numbers("state", algorithm.state(), within=True)
-    for name, array in state.items():
-        if not np.array_equal(array, after.get(name, ()), equal_nan=array.dtype.kind in "fc"):
-            raise AlgorithmFailed(f"restore() does not bring back {name!r} of state()")
-    return plan
-
-
 def check_plan(plan: Any, shape: tuple[int, ...]) -> Plan:
     """Return a plan; AlgorithmFailed unless its theta is finite and of this shape, and its arrays can travel."""
     if not isinstance(plan, Plan):
@@ -176,3 +270,33 @@ def check_prepared(answer: Any, steps: int) -> Arrays:
                 "row for each step, or one row in all"
             )
     return arrays
+
+
+def check_pushed(method: str, answer: Any, columns: tuple[str, ...]) -> Pushed:
+    """Return what a worker pushes, and its columns; AlgorithmFailed if it is not that, or cannot travel."""
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise AlgorithmFailed(f"{method}() must return (arrays, columns), two dicts, not {shorten(answer)}")
+    return numbers(method, answer[0]), columns_of(method, answer[1], columns)
+
+
+def check_theta(theta: Any, like: Array, when: str, sizes: str) -> None:
+    """Look at theta after an update, of any algorithm: it may overflow, and a student's function may be in it.
+
+    Args:
+        theta: of the `state` of an algorithm.
+        like: theta at the beginning of the run.
+        when: which update it was.
+        sizes: how large its numbers were.
+
+    Raises:
+        AlgorithmFailed: theta is not finite, or has another shape or dtype than `like`.
+
+    """
+    theta = np.asarray(theta)
+    if (theta.shape, theta.dtype) != (like.shape, like.dtype):
+        wanted = f"{like.dtype} of shape {like.shape}"
+        raise AlgorithmFailed(
+            f"theta is {theta.dtype} of shape {theta.shape}, not {wanted}, {when}; no checkpoint has it"
+        )
+    if theta.dtype.kind in "fc" and not np.all(np.isfinite(theta)):
+        raise infinite_theta(when, sizes)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,16 @@ import gymnasium
 
 from minitrpo.commands.check import keeps_promises
 from minitrpo.commands.command_line import trusted
-from minitrpo.commands.plot import LiveCurve, compare
-from minitrpo.commands.train import display, draw
+from minitrpo.commands.plot import compare
+from minitrpo.commands.train import check_display, display, draw
 from minitrpo.errors import BadInput
+from minitrpo.experience.evaluation import Evaluation
 from minitrpo.experience.modules import name_of, standing_for, trust
 from minitrpo.parallel.comm import on_root
 from minitrpo.policies import Array
 from minitrpo.reports import trained
-from minitrpo.reports.trained import Evaluation, TrainedPolicy
+from minitrpo.reports.progress import LiveCurve
+from minitrpo.reports.trained import TrainedPolicy
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.provenance import in_notebook
 from minitrpo.supervision.program import ranks
@@ -138,12 +141,14 @@ def train(
             asked |= {"resume": str(folder.path)}
         with standing_for(things):
             job = make_job(asked, *settings_to_begin_with(asked))
+            check_display(job, comm)
             context = begin(job, comm)
             path = context.folder.path
             if comm.rank == 0 and progress != "none":
                 name, seed = context.settings.env, context.settings.seed
                 print(f"{name}: {comm.size} rank(s), seed {seed}, run folder {os.path.relpath(path)}")
-            show = (lambda _: LiveCurve(context)) if progress == "plot" else display(context, job, comm)
+            curve = partial(LiveCurve, context.folder, context.settings.total_steps)
+            show = (lambda _: curve()) if progress == "plot" else display(context, job, comm)
             play(context, job, comm, show)
             if comm.rank == 0:
                 draw(context)

@@ -14,8 +14,8 @@ import autograd.numpy as np
 import numpy
 from autograd.differential_operators import make_ggnvp
 
-from minitrpo.perceptron import Linearisation
-from minitrpo.policies import Array, Policy, formulas_serve, softmax
+from minitrpo.perceptron import Linearisation, count_parameters
+from minitrpo.policies import Array, Policy, formulas_serve
 
 
 def mean_kl(policy: Policy, old: Array, new: Array) -> Array:
@@ -75,34 +75,16 @@ def fisher_vector_product_by_hand(
     """
     if not formulas_serve(policy):
         return fisher_vector_product(policy, theta, observations, damping)
-    of_head = _categorical_fisher if policy.discrete else _gaussian_fisher
-    product = of_head(policy, theta, observations)
-    if damping == 0.0:
-        return product
-    return lambda v: product(v) + damping * v
-
-
-def _categorical_fisher(policy: Policy, theta: Array, observations: Array) -> Callable[[Array], Array]:
-    rows, network = len(observations), Linearisation(theta, policy.sizes, observations)
-    p, _ = softmax(network.outputs)
-
-    def product(v: Array) -> Array:
-        moved = network.product(v)
-        moved -= (p * moved).sum(axis=1, keepdims=True)
-        moved *= p
-        return network.transposed_product(moved) / rows
-
-    return product
-
-
-def _gaussian_fisher(policy: Policy, theta: Array, observations: Array) -> Callable[[Array], Array]:
-    rows, split = len(observations), len(theta) - policy.action_size
+    rows, split = len(observations), count_parameters(policy.sizes)
     network = Linearisation(theta[:split], policy.sizes, observations)
-    precision = numpy.exp(-2 * theta[split:])
+    hessian = policy.kl_hessian(theta, network.outputs)
 
     def product(v: Array) -> Array:
+        # 1. J v: how the outputs of the network move
         moved = network.product(v[:split])
-        moved *= precision
-        return numpy.concatenate([network.transposed_product(moved) / rows, 2 * v[split:]])
+        # 2. H J v, then J' H J v; behind the network theta has only log_std, where H is 2
+        f_v = 2 * v
+        numpy.divide(network.transposed_product(hessian(moved)), rows, out=f_v[:split])
+        return f_v + damping * v if damping else f_v
 
     return product

@@ -14,7 +14,7 @@ import autograd.numpy as np
 import numpy
 
 from minitrpo.perceptron import Array as Array  # what every module calls its arrays
-from minitrpo.perceptron import Sizes, in_single_precision, initialise_mlp, layer_sizes, perceptron
+from minitrpo.perceptron import Linearisation, Sizes, in_single_precision, initialise_mlp, layer_sizes, perceptron
 
 ActFunction = Callable[[Array, Array, int], Array]  # observations, noise, how many of their rows matter -> actions
 
@@ -32,20 +32,27 @@ def gaussian_kl(old_mean: Array, old_log_std: Array, mean: Array, log_std: Array
     return np.sum(log_std - old_log_std + 0.5 * square * np.exp(-2 * log_std) - 0.5, axis=1)
 
 
-def log_softmax(logits: Array) -> Array:
-    """Return log probabilities (N, A) of logits (N, A); the largest is taken off first, so that none overflows."""
-    shifted = logits - np.max(logits, axis=1, keepdims=True)
-    return shifted - np.log(np.sum(np.exp(shifted), axis=1, keepdims=True))
-
-
 def softmax(logits: Array) -> tuple[Array, Array]:
-    """Return the probabilities and the log probabilities (..., A) of logits (..., A), by numpy alone."""
-    log_p = logits - logits.max(axis=-1, keepdims=True)
-    p = numpy.exp(log_p)
+    """Return the probabilities and the log probabilities of a categorical distribution.
+
+    Args:
+        logits: (..., A). The largest is taken off first, so that no power overflows.
+
+    Returns:
+        Two arrays (..., A). Autograd can follow both.
+
+    """
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    p = np.exp(shifted)
     total = p.sum(axis=-1, keepdims=True)
-    p /= total
-    log_p -= numpy.log(total)
-    return p, log_p
+    p /= total  # in place, unless autograd follows
+    shifted -= np.log(total)
+    return p, shifted
+
+
+def log_softmax(logits: Array) -> Array:
+    """Return the log probabilities (N, A) of logits (N, A)."""
+    return softmax(logits)[1]
 
 
 def categorical_kl(old_logits: Array, logits: Array) -> Array:
@@ -146,6 +153,24 @@ class GaussianPolicy(Perceptron):
         """Return the differential entropy state by state, shape (N,), in nats."""
         return np.sum(self._split(dist_params)[1] + 0.5 * np.log(2 * np.pi * np.e), axis=1)
 
+    def derivatives(self, theta: Array, means: Array, actions: Array) -> "GaussianDerivatives":
+        """Return log pi(a|s) and the entropy at theta (P,) with their derivatives; means: the outputs (..., n, A)."""
+        return GaussianDerivatives(means, theta[len(theta) - self.action_size :], actions)
+
+    def kl_hessian(self, theta: Array, means: Array) -> Callable[[Array], Array]:
+        """Return the second derivative of KL(old || new) in the mean, at new = old: the function u -> u / std^2.
+
+        Args:
+            theta: the old parameters, (P,).
+            means: the outputs of the network, (N, A), on which it does not depend.
+
+        Returns:
+            A function of an array (N, A), which it changes in place and returns. In log_std the derivative is 2.
+
+        """
+        precision = numpy.exp(-2 * theta[len(theta) - self.action_size :])
+        return lambda u: numpy.multiply(u, precision, out=u)
+
     def _split(self, dist_params: Array) -> tuple[Array, Array]:
         return dist_params[..., : self.action_size], dist_params[..., self.action_size :]
 
@@ -190,6 +215,110 @@ class CategoricalPolicy(Perceptron):
         """Return the entropy state by state, shape (N,), in nats."""
         log_p = log_softmax(dist_params)
         return -np.sum(np.exp(log_p) * log_p, axis=1)
+
+    def derivatives(self, theta: Array, logits: Array, actions: Array) -> "CategoricalDerivatives":
+        """Return log pi(a|s) and the entropy with their derivatives; logits: the outputs (..., n, A)."""
+        return CategoricalDerivatives(logits, actions)
+
+    def kl_hessian(self, theta: Array, logits: Array) -> Callable[[Array], Array]:
+        """Return the second derivative of KL(old || new) in the logits, at new = old: u -> (diag(p) - p p') u.
+
+        Args:
+            theta: the old parameters, (P,), which the logits stand for.
+            logits: the outputs of the network, (N, A).
+
+        Returns:
+            A function of an array (N, A), which it changes in place and returns.
+
+        """
+        p, _ = softmax(logits)
+
+        def product(u: Array) -> Array:
+            u -= (p * u).sum(axis=1, keepdims=True)
+            u *= p
+            return u
+
+        return product
+
+
+# --- the derivatives by hand of log pi(a|s) and of the entropy in what the network says
+
+
+class GaussianDerivatives:
+    """log pi(a|s) and entropy of N(mean, diag exp(2 log_std)), and the gradient of their weighted sums.
+
+    Attributes:
+        log_prob: (..., n), in nats.
+        entropy: (..., n), in nats.
+
+    """
+
+    def __init__(self, mean: Array, log_std: Array, actions: Array) -> None:
+        """Compute both; mean: (..., n, A). log_std: (A,). actions: (..., n, A)."""
+        size = len(log_std)
+        self.scale = numpy.exp(-log_std)
+        self.z = (actions - mean) * self.scale
+        self.square = self.z * self.z
+        sum_of_logs = float(log_std.sum())
+        self.log_prob = -0.5 * self.square.sum(axis=-1) - (sum_of_logs + 0.5 * size * float(numpy.log(2 * numpy.pi)))
+        entropy = sum_of_logs + 0.5 * size * float(numpy.log(2 * numpy.pi * numpy.e))
+        self.entropy = numpy.full_like(self.log_prob, entropy)
+
+    def gradient(self, network: Linearisation, weights: Array, of_entropy: float) -> Array:
+        """Return the gradient in theta of sum_n (w_n log pi(a_n|s_n) + c H(s_n)).
+
+        In the mean it is w z / std, in log_std sum_n (w (z^2 - 1) + c), where z = (a - mean) / std.
+
+        Args:
+            network: the one whose outputs the means are.
+            weights: w, (..., n).
+            of_entropy: c.
+
+        Returns:
+            (..., P).
+
+        """
+        column = weights[..., None]
+        of_mean = column * self.z
+        of_mean *= self.scale
+        of_log_std = (column * (self.square - 1)).sum(axis=-2) + of_entropy * weights.shape[-1]
+        return numpy.concatenate([network.transposed_product(of_mean), of_log_std], axis=-1)
+
+
+class CategoricalDerivatives:
+    """log pi(a|s) and entropy of softmax(logits), and the gradient of their weighted sums.
+
+    Attributes:
+        log_prob: (..., n), in nats.
+        entropy: (..., n), in nats.
+
+    """
+
+    def __init__(self, logits: Array, actions: Array) -> None:
+        """Compute both; logits: (..., n, A). actions: integers (..., n)."""
+        self.p, self.log_p = softmax(logits)
+        self.chosen = actions[..., None] == numpy.arange(logits.shape[-1])
+        self.log_prob = (self.log_p * self.chosen).sum(axis=-1)
+        self.entropy = -(self.p * self.log_p).sum(axis=-1)
+
+    def gradient(self, network: Linearisation, weights: Array, of_entropy: float) -> Array:
+        """Return the gradient in theta of sum_n (w_n log pi(a_n|s_n) + c H(s_n)).
+
+        In the logits it is w (1[chosen] - p) - c p (log p + H).
+
+        Args:
+            network: the one whose outputs the logits are.
+            weights: w, (..., n).
+            of_entropy: c.
+
+        Returns:
+            (..., P).
+
+        """
+        of_logits = weights[..., None] * (self.chosen - self.p)
+        if of_entropy:
+            of_logits -= of_entropy * self.p * (self.log_p + self.entropy[..., None])
+        return network.transposed_product(of_logits)
 
 
 Policy = GaussianPolicy | CategoricalPolicy

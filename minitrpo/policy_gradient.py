@@ -12,8 +12,8 @@ import autograd.numpy as np
 import numpy
 from autograd import grad
 
-from minitrpo.perceptron import Linearisation
-from minitrpo.policies import Array, Policy, formulas_serve, softmax
+from minitrpo.perceptron import Linearisation, count_parameters
+from minitrpo.policies import Array, Policy, formulas_serve
 
 
 def score(policy: Policy, theta: Array, observation: Array, action: Array) -> Array:
@@ -68,7 +68,7 @@ class LogProbability:
 
     A minibatch of 64 steps takes autograd longer to record than numpy to compute, and an update of PPO has hundreds of
     them. So the package's own policies have the chain rule by hand. It has two links: the derivative of log pi in the
-    outputs of the network, which is the head's, and J'u, which is the network's (`perceptron.Linearisation`). For a
+    outputs of the network (`policy.derivatives`), and J'u, which is the network's (`perceptron.Linearisation`). For a
     policy that computes its distribution in any other way, autograd takes the derivatives.
     """
 
@@ -102,23 +102,16 @@ class LogProbability:
 
 
 class ByHand:
-    """The derivatives of a tanh perceptron with a Gaussian or a categorical head."""
+    """The derivatives of one of the package's policies."""
 
     def __init__(self, policy: Policy, theta: Array, observations: Array, actions: Array) -> None:
-        split = len(theta) if policy.discrete else len(theta) - policy.action_size
-        self.network = Linearisation(theta[:split], policy.sizes, observations)
-        self.head: GaussianHead | CategoricalHead
-        if policy.discrete:
-            self.head = CategoricalHead(self.network.outputs, actions)
-        else:
-            self.head = GaussianHead(self.network.outputs, theta[split:], actions)
-        self.log_prob, self.entropy = self.head.log_prob, self.head.entropy
+        self.network = Linearisation(theta[: count_parameters(policy.sizes)], policy.sizes, observations)
+        self.of_policy = policy.derivatives(theta, self.network.outputs, actions)
+        self.log_prob, self.entropy = self.of_policy.log_prob, self.of_policy.entropy
 
     def weighted_gradient(self, weights: Array, of_entropy: float) -> Array:
-        """Return the gradient (..., P): the head's derivatives, pulled back through the network."""
-        of_outputs, of_log_std = self.head.slopes(weights, of_entropy)
-        gradient = self.network.transposed_product(of_outputs)
-        return gradient if of_log_std is None else numpy.concatenate([gradient, of_log_std], axis=-1)
+        """Return the gradient (..., P): the derivatives in the outputs, pulled back through the network."""
+        return self.of_policy.gradient(self.network, weights, of_entropy)
 
 
 class ByAutograd:
@@ -146,42 +139,3 @@ class ByAutograd:
         """Return log pi(a|s) and the entropy of one batch, (n,) each."""
         dist_params = self.policy.distribution(theta, self.observations[rows])
         return self.policy.log_prob(dist_params, self.actions[rows]), self.policy.entropy(dist_params)
-
-
-class GaussianHead:
-    """N(mean, diag exp(2 log_std)): mean (..., n, A), log_std (A,)."""
-
-    def __init__(self, mean: Array, log_std: Array, actions: Array) -> None:
-        size = len(log_std)
-        self.scale = numpy.exp(-log_std)
-        self.z = (actions - mean) * self.scale
-        self.square = self.z * self.z
-        sum_of_logs = float(log_std.sum())
-        self.log_prob = -0.5 * self.square.sum(axis=-1) - (sum_of_logs + 0.5 * size * float(numpy.log(2 * numpy.pi)))
-        entropy = sum_of_logs + 0.5 * size * float(numpy.log(2 * numpy.pi * numpy.e))
-        self.entropy = numpy.full_like(self.log_prob, entropy)
-
-    def slopes(self, weights: Array, of_entropy: float) -> tuple[Array, Array]:
-        """Return the derivatives in mean, (..., n, A): w z / std, and in log_std, (..., A): sum_n w (z^2 - 1) + c."""
-        column = weights[..., None]
-        of_mean = column * self.z
-        of_mean *= self.scale
-        of_log_std = (column * (self.square - 1)).sum(axis=-2)
-        return of_mean, of_log_std + of_entropy * weights.shape[-1]
-
-
-class CategoricalHead:
-    """softmax(logits): logits (..., n, A), actions (..., n) integers."""
-
-    def __init__(self, logits: Array, actions: Array) -> None:
-        self.p, self.log_p = softmax(logits)
-        self.chosen = actions[..., None] == numpy.arange(logits.shape[-1])
-        self.log_prob = (self.log_p * self.chosen).sum(axis=-1)
-        self.entropy = -(self.p * self.log_p).sum(axis=-1)
-
-    def slopes(self, weights: Array, of_entropy: float) -> tuple[Array, None]:
-        """Return the derivative in the logits, (..., n, A): w (1[chosen] - p) - c p (log p + H)."""
-        of_logits = weights[..., None] * (self.chosen - self.p)
-        if of_entropy:
-            of_logits -= of_entropy * self.p * (self.log_p + self.entropy[..., None])
-        return of_logits, None

@@ -5,7 +5,9 @@
     python notebooks/build.py --check    say what is out of date, and why, in a word each; write nothing
 
 --check ends with 0 if nothing is out of date, 1 if a notebook does not say what its source says, or a solution shows
-other outputs than its execution left, and 3 if a solution was executed with other data or versions. Lectures that
+other outputs than its execution left, and 3 if a solution was executed with other data or versions. An exercise that is
+in a notebook but has no check, or has a check but is in no notebook, ends every build with exit code 2 and a line that
+says what to type. Lectures that
 measure time (06, 08, and any that says `timing: true` in the header of its source) are executed on an idle machine only
 (exit code 2; --even-if-busy). A student's notebook that was changed by hand stays as it is, and a line says so.
 
@@ -45,7 +47,7 @@ from nbclient import NotebookClient
 from PIL import Image
 
 from minitrpo.checks import target
-from minitrpo.course.checks.register import ProgramExercise, find
+from minitrpo.course.checks.register import ProgramExercise, exercises, find
 from minitrpo.course.lab.kernel import key
 from minitrpo.course.lab.merging import cell_id, changed_by_hand, read
 from minitrpo.course.machine import BUSY, busy_share, load_share
@@ -91,12 +93,44 @@ def main() -> int:
         if not any(source.name.startswith(number) for source in sources):
             print(f"build.py: there is no lecture {number}: {', '.join(s.stem for s in sources)}", file=sys.stderr)
             return REFUSED
+    if faults := out_of_step(sources):
+        print(*(f"build.py: {fault}" for fault in faults), sep="\n", file=sys.stderr)
+        return REFUSED
     chosen = [s for s in sources if not arguments.lectures or s.name.startswith(tuple(arguments.lectures))]
     jobs = out_of_date(chosen, again=bool(arguments.lectures) and not arguments.check)
     if arguments.check:
         return told(jobs)
     (HERE / "concepts.md").write_text(concepts.index(), "utf-8")
     return build_all(jobs, arguments.even_if_busy)
+
+
+def out_of_step(sources: list[Path]) -> list[str]:
+    """Return a line for each exercise that is in a notebook and not in the register, or the reverse."""
+    mark = re.compile(r'^# %%.*exercise="(\w+)"', re.MULTILINE)
+    written = [(name, source) for source in sources for name in mark.findall(source.read_text("utf-8"))]
+    places, faults = dict(written), []
+    for name, exercise in exercises().items():
+        check = f"{Path(*exercise.cases.__module__.split('.'))}.py"
+        if name not in places:
+            cure = f"make exercise LECTURE={exercise.lecture} NAME={exercise.target}"
+            if isinstance(exercise, ProgramExercise):
+                cure = f'add a cell that begins with # %% exercise="{name}" mpi="-n 3"'
+            faults.append(f"{check} has the exercise {name}, which no notebook has: {cure}")
+        elif number_of(places[name]) != exercise.lecture:
+            number = number_of(places[name])
+            faults.append(f'{name} is in {places[name].name}: write lecture="{number}" in its check, {check}')
+    for name, source in written:
+        if name not in exercises():
+            cure = f"make exercise LECTURE={number_of(source)} NAME={name}"
+            faults.append(f"{source.name} has the exercise {name}, which no check grades: {cure}")
+    names = [name for name, _ in written]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    return faults + [f"two cells are the exercise {name}: remove one" for name in twice]
+
+
+def number_of(source: Path) -> str:
+    """Return the number of a lecture: 05a of 05a_advantages.py."""
+    return source.stem.partition("_")[0]
 
 
 def out_of_date(sources: list[Path], again: bool = False) -> list[Job]:

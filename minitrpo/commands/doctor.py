@@ -15,7 +15,7 @@ from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput, describe_error
 from minitrpo.experience.environments import describe
 from minitrpo.experience.modules import trust
-from minitrpo.experience.vector_env import repeats
+from minitrpo.experience.repeatability import repeats
 from minitrpo.parallel.launcher import cores as usable
 from minitrpo.policies import GaussianPolicy
 from minitrpo.run_folder.provenance import PACKAGES, installed, pip_install
@@ -25,14 +25,7 @@ from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 NEEDED = (*PACKAGES[1:-1], "matplotlib", "tqdm", "threadpoolctl", "imageio")  # mpich may be the cluster's
 SHM = "/dev/shm"  # noqa: S108 - MPICH 5.0 joins 8 ranks on 64 MB (docker's default), not on 32; 2 on 20, not on 16
 SECONDS = 60  # for anything that starts processes
-MPI = "from mpi4py import MPI; print(MPI.Get_library_version())"
-COUNT = (
-    "from mpi4py import MPI; c = MPI.COMM_WORLD; s = c.allreduce(c.rank + 1); c.rank or print('sum', s, 'of', c.size)"
-)
-DRAW = (
-    "import gymnasium; e = gymnasium.make('Reacher-v5', render_mode='rgb_array'); e.reset(seed=0); "
-    "print('drew', e.render().std() > 0)"
-)
+TRIAL = (sys.executable, "-m", "minitrpo.commands.doctor_trials")
 
 
 @dataclass(frozen=True)
@@ -68,14 +61,14 @@ def launcher() -> Finding:
     if path is None:
         cure = f"put {Path(sys.executable).parent} first on PATH (make does), or load the cluster's MPI module"
         return Finding("launcher", False, "no mpiexec on the PATH", cure)
-    output = _run([path, "-n", "2", sys.executable, "-c", COUNT])
-    if output.count("sum ") == output.count("sum 3 of 2") == 1:
+    output = _run([path, "-n", "2", *TRIAL, "ranks"])
+    if output.count("2 rank(s) meet") == output.count(" meet ") == 1:
         return Finding("launcher", True, f"{path} starts two ranks, which see each other")
     cure = "use the mpiexec in Python's folder, or rebuild mpi4py for this MPI (docs/cluster.md)"
     if "as root" in output:  # Open MPI's refusal
         cure = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or do not be root"
-    library, own = _run([sys.executable, "-c", MPI]), _run([path, "--version"])
-    seen = f"{path} said: {_end(output)}; it is {_end(own, 60)}, and mpi4py loads {_end(library, 60)}"
+    library, version = _run([*TRIAL, "ranks"]), _run([path, "--version"])
+    seen = f"{path} said: {_end(output)}; it is {_end(version, 60)}, and mpi4py alone says: {_end(library, 60)}"
     return Finding("launcher", False, seen, cure)
 
 
@@ -107,7 +100,8 @@ def blas() -> Finding:
 def rendering() -> Finding:
     """Draw one MuJoCo frame without a screen; only watch.py and the notebooks' films need it."""
     setting = os.environ.get("MUJOCO_GL") or ("default" if os.environ.get("DISPLAY") else "egl")
-    well = "drew True" in _run([sys.executable, "-c", DRAW], {} if setting == "default" else {"MUJOCO_GL": setting})
+    variables = {} if setting == "default" else {"MUJOCO_GL": setting}
+    well = "a picture" in _run([*TRIAL, "picture"], variables)
     cure = "for videos: apt-get install libegl1 libgl1-mesa-dri and MUJOCO_GL=egl (training does not need it)"
     return Finding("rendering", well, f"MUJOCO_GL={setting} {'draws' if well else 'cannot draw'} a frame", cure)
 
@@ -130,10 +124,11 @@ def _end(text: str, most: int = 200) -> str:
     return " ".join(text.split())[-most:]
 
 
-def _run(command: list[str], environment: dict[str, str] | None = None) -> str:
+def _run(words: list[str], variables: dict[str, str] | None = None) -> str:
+    """Return what a process prints; variables: of its environment, in addition to those of this one."""
+    environment = os.environ | (variables or {})
     try:
-        env = {**os.environ, **(environment or {})}
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=env, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, env=environment, check=False)
     except subprocess.TimeoutExpired:
         return f"no answer in {SECONDS} s"
     return done.stdout + done.stderr

@@ -1,7 +1,6 @@
 """Draw several runs in one picture, return against steps and against seconds; seeds of one setting become a band."""
 
 import os
-import time
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,13 @@ import numpy as np
 
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput
+from minitrpo.experience.evaluation import half_interval
 from minitrpo.policies import Array
 from minitrpo.reports import plots
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, dots, mean_of_last
-from minitrpo.reports.trained import half_interval
 from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.program import command
-from minitrpo.training.context import RunContext
 from minitrpo.training.settings import MAY_CHANGE
 
 KINDS = (".png", ".pdf", ".svg")
@@ -78,40 +76,6 @@ def compare(runs: list[RunFolder]) -> Any:
     bands = len(grouped) < len(runs)
     axes[0].legend(loc="best", title="thin lines: seeds; band: 95 % interval of their mean" if bands else None)
     return figure
-
-
-class LiveCurve:
-    """The display of a run in a notebook: its learning curve, drawn again in place; the last picture stays."""
-
-    def __init__(self, context: RunContext) -> None:
-        from IPython.display import display
-
-        self._folder, self._total_steps, self._next = context.folder, context.settings.total_steps, 0.0
-        self._show = display(self._picture(), display_id=True).update
-
-    def update(self, row: dict[str, Any]) -> None:
-        """Draw the curve again, at most every second, and with a tenth of the time at most."""
-        if time.perf_counter() >= self._next:
-            self.close()
-
-    def note(self, text: str) -> None:
-        """Print a line that stays."""
-        print(text)
-
-    def close(self) -> None:
-        """Draw the curve as it is now."""
-        began = time.perf_counter()
-        self._show(self._picture())
-        ended = time.perf_counter()
-        self._next = ended + max(1.0, 10 * (ended - began))
-
-    def _picture(self) -> Any:
-        c, drawn = self._folder.columns(), plots.picture(8, 3.6)
-        axis = drawn.subplots()
-        plots.draw_returns(axis, c["env_steps"] / 1e3, plots.STEPS, c)
-        axis.set(xlim=(0, max(self._total_steps / 1e3, axis.get_xlim()[1])))
-        drawn.suptitle(plots.title(self._folder.read_config(), c["ranks"]))
-        return drawn
 
 
 def groups(runs: list[RunFolder]) -> list[tuple[dict[str, Any], list[RunFolder]]]:

@@ -13,7 +13,7 @@ from minitrpo.errors import Stopped, describe_error
 from minitrpo.experience.modules import again
 from minitrpo.parallel.comm import Comm, on_root
 from minitrpo.reports.plots import learning_curve
-from minitrpo.reports.progress import Progress
+from minitrpo.reports.progress import Progress, summary_writer
 from minitrpo.run_folder.folder import check_free, release_locks, sha256
 from minitrpo.run_folder.provenance import command as typed_command
 from minitrpo.supervision.heartbeat import Heartbeat
@@ -52,6 +52,7 @@ def main(name: str, words: list[str]) -> int:
 def run(job: Job, comm: Comm) -> None:
     """Do what every rank does: begin, play, and let the root finish."""
     start = Path.cwd()
+    check_display(job, comm)
     context = begin(job, comm)
     settings = context.settings
     replayable = not context.choice.asynchronous or context.choice.own.transport == "events"  # its parameters are kept
@@ -77,6 +78,12 @@ def run(job: Job, comm: Comm) -> None:
         raise Stopped(f"stopped by SIGTERM after update {left_at}, with a checkpoint")
     if comm.rank == 0:
         finish(context)
+
+
+def check_display(job: Job, comm: Comm) -> None:
+    """Raise BadInput on all ranks if the root cannot write what the job asks to see."""
+    if job.log:
+        on_root(comm, lambda: bool(summary_writer()))
 
 
 def display(context: RunContext, job: Job, comm: Comm) -> Show:

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,7 @@ class Player:
     """A trained policy in one environment: the checkpoint's theta and filter, the most probable action."""
 
     def __init__(self, folder: RunFolder, **render: Any) -> None:
+        """Make the environment; render: what `gymnasium.make` is asked for, such as render_mode."""
         self.policy = trained(folder)
         self.spec = self.policy.spec
         with status.at("make"):
@@ -72,16 +74,22 @@ class Player:
         self.envs = VectorEnv(self.spec, 1)
         self.envs.environments[0] = self.env
 
-    def reset(self, seed: int) -> None:
-        """Begin an episode: what `play` then plays."""
-        self.first = self.envs.reset(0, seed)
+    def play(self, seed: int, limit: int) -> Iterator[float]:
+        """Play an episode.
 
-    def play(self, limit: int) -> Iterator[float]:
-        """Yield the reward of each step of the episode that `reset` began, of at most `limit` steps."""
-        observation = self.first
+        Args:
+            seed: with which the environment is reset.
+            limit: how many steps the episode has at most.
+
+        Yields:
+            0 after the reset, and then the reward of each step.
+
+        """
+        observation = self.envs.reset(0, seed)
+        yield 0.0
         for _ in range(limit):
-            best = self.policy.best(observation[None])
-            observations, rewards, terminated, truncated = self.envs.step(np.zeros(1, int), best)
+            action = self.policy.best(observation[None])
+            observations, rewards, terminated, truncated = self.envs.step(np.zeros(1, int), action)
             observation = observations[0]
             yield float(rewards[0])
             if terminated[0] or truncated[0]:
@@ -89,54 +97,68 @@ class Player:
 
 
 def film(folder: RunFolder, seed: int, limit: int, seconds: int, frames: int, pictures: int) -> list[tuple[int, float]]:
-    """Film episodes from this seed on, in the environment's own time, and write video.mp4 and filmstrip.png.
+    """Film episodes in the environment's own time, and write video.mp4 and filmstrip.png into the run folder.
 
-    limit: steps of an episode at most. frames: of the film at most. pictures: of the first episode, in the filmstrip.
-    Return steps and return of each episode, without the one that the film leaves unless it is the only one.
+    Args:
+        folder: of the run.
+        seed: of the first episode; the next ones have the next seeds.
+        limit: how many steps an episode has at most.
+        seconds: how long the film is at most.
+        frames: how many frames it has at most.
+        pictures: how many of the first episode stand in the filmstrip.
+
+    Returns:
+        Steps and return of each episode, without the one that the film leaves unless it is the only one.
+
+    Raises:
+        BadInput: the environment cannot be drawn.
+
     """
     if not os.environ.get("DISPLAY"):
         os.environ.setdefault("MUJOCO_GL", "egl")
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with closed_environments():  # a renderer that stays open keeps its window, or its memory on the graphics card
-        return _film(Player(folder, render_mode="rgb_array"), folder.path, seed, limit, seconds, frames, pictures)
+        player = Player(folder, render_mode="rgb_array")
+        follow(player.env)
+        rate = float(player.env.metadata.get("render_fps") or SMOOTH)  # steps in a second of the environment's own time
+        every = ceil(rate / SMOOTH)  # steps from one picture to the next
+        most = min(frames, ceil(seconds * rate / every))
+        episodes, drawn = _draw_episodes(player, seed, limit, every, most)
+    shots, first = list(chain.from_iterable(drawn)), drawn[0]
+    chosen = np.linspace(0, len(first) - 1, pictures).round().astype(int).tolist()
+    captions = [f"{number * every / rate:.2f} s" for number in chosen]
+    _write_video(folder.path / VIDEO, shots, rate / every)
+    _write_filmstrip(folder.path / FILMSTRIP, [first[number] for number in chosen], captions)
+    return episodes
 
 
-def _film(
-    player: Player, folder: Path, seed: int, limit: int, seconds: int, frames: int, pictures: int
-) -> list[tuple[int, float]]:
-    """Do what `film` says with one player, and write into this folder."""
+def _draw_episodes(
+    player: Player, seed: int, limit: int, every: int, most: int
+) -> tuple[list[tuple[int, float]], list[list[Array]]]:
+    """Play until there are `most` pictures, one for each `every` steps; return what `film` does, and them."""
     from tqdm import tqdm
 
-    follow(player.env)
-    rate = float(player.env.metadata.get("render_fps") or SMOOTH)  # steps in a second of the environment's own time
-    every = ceil(rate / SMOOTH)
-    most, cut = min(frames, ceil(seconds * rate / every)), False
-    shots: list[Array] = []
-    played: list[tuple[int, float]] = []
-    bar = tqdm(total=most, unit=" frames", desc="drawing", disable=not sys.stderr.isatty())
-    while len(shots) < most:
-        player.reset(seed + len(played))
-        drawn, step, total = {0: _draw(player, 0)}, 0, 0.0
-        for reward in player.play(limit):
-            cut = len(shots) + len(drawn) >= most
-            if cut:
-                break
-            step, total = step + 1, total + reward
-            if step % every == 0:
-                drawn[step] = _draw(player, step)
-        if not played:
-            chosen = [list(drawn)[i] for i in np.linspace(0, len(drawn) - 1, pictures).round().astype(int)]
-            own = getattr(player.env.unwrapped, "dt", getattr(player.env.unwrapped, "tau", None))  # seconds of a step
-            captions = [f"{at * own:.2f} s" if isinstance(own, float) else f"step {at}" for at in chosen]
-            strip = [drawn[at] for at in chosen], captions
-        shots += drawn.values()
-        played.append((step, total))
-        bar.update(len(shots) - bar.n)
-    bar.close()
-    _write_video(folder / VIDEO, shots, rate / every)
-    _write_filmstrip(folder / FILMSTRIP, *strip)
-    return played[:-1] if cut and played[1:] else played
+    episodes: list[tuple[int, float]] = []
+    drawn: list[list[Array]] = []
+    left = most
+    with tqdm(total=most, unit=" frames", desc="drawing", disable=not sys.stderr.isatty()) as bar:
+        while left:
+            pictures: list[Array] = []
+            drawn.append(pictures)
+            steps, total, cut = 0, 0.0, False
+            for step, reward in enumerate(player.play(seed + len(episodes), limit)):
+                cut = left == 0
+                if cut:
+                    break
+                steps, total = step, total + reward
+                if step % every == 0:
+                    pictures.append(_draw(player, step))
+                    left -= 1
+                    bar.update()
+            if not cut or not episodes:
+                episodes.append((steps, total))
+    return episodes, drawn
 
 
 def follow(env: Any) -> None:
@@ -166,27 +188,20 @@ def without_stderr() -> Iterator[None]:
 
 
 def _draw(player: Player, step: int) -> Array:
-    """Return a picture, (H, W, 3) uint8, of what the environment draws; BadInput if that is none.
-
-    Of a list the last is taken, of grey three, of four colours three, and numbers from 0 to 1 are stretched.
-    """
+    """Return what the environment draws, (height, width, 3) uint8; BadInput if that is no such picture."""
     env = player.spec.id
     try:
         with without_stderr(), status.at("render"):
-            picture = player.env.render()
+            drawn = player.env.render()
     except (Exception, SystemExit) as error:  # OpenGL fails in as many ways as there are drivers
         raise BadInput(NO_PICTURES.format(env=env, step=step, cause=describe_error(error))) from error
-    array = np.asarray(picture[-1] if isinstance(picture, list) and picture else picture)
-    if array.ndim == 3 and array.shape[0] in (1, 3, 4) and array.shape[2] not in (1, 3, 4):
-        array = np.moveaxis(array, 0, 2)  # colours first
-    array = array[..., None] if array.ndim == 2 else array
-    if array.dtype.kind not in "buif" or array.ndim != 3 or array.shape[2] not in (1, 3, 4):
-        raise BadInput(
-            f"render() of {env} returned {shorten(picture)}; it must be an image (height, width, 3). "
-            "If a function of yours makes it, let it take render_mode=None and hand it on"
-        )
-    stretched = array * 255 if array.dtype.kind in "bf" else array
-    return np.broadcast_to(np.clip(stretched, 0, 255).astype(np.uint8)[..., :3], (*array.shape[:2], 3))
+    if isinstance(drawn, np.ndarray) and drawn.dtype == np.uint8 and drawn.ndim == 3 and drawn.shape[2] == 3:
+        return drawn
+    raise BadInput(
+        f"render() of {env} returned {shorten(drawn)}; with render_mode='rgb_array' Gymnasium asks for an array "
+        "(height, width, 3) of uint8. If a function of yours makes the environment, let it take render_mode=None and "
+        "hand it on"
+    )
 
 
 def _write_video(path: Path, images: list[Array], rate: float) -> None:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from minitrpo.experience.evaluation import half_interval
 from minitrpo.policies import Array
-from minitrpo.reports.trained import half_interval
 
 LEVEL = 0.95
 HOLDS, DOES_NOT_HOLD, CANNOT_TELL = "holds", "does not hold", "inconclusive"

@@ -1,8 +1,11 @@
 """Evaluation: how well a policy does by its best actions, from first states that training never sees, on all ranks.
 
+`Evaluator` plays the episodes, `Evaluation` is what came of them, with the interval of their mean.
+
 Episode n is the same whichever rank plays it, so the returns are the same to the bit on any number of ranks.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,3 +50,45 @@ class Evaluator:
         played = self._rollouts.play(theta, frozen, iteration, draw, side_by_side)
         totals = [(int(fragment.numbers[0]), float(fragment.returns[0])) for fragment in played]
         return np.array(gather_in_order(self._comm, totals))
+
+
+def half_interval(values: Array, level: float = 0.95) -> Array:
+    """Return half of Student's interval of a mean.
+
+    Args:
+        values: N rows, independent of each other, (N, K).
+        level: how often the interval covers the true mean, if the values are normally distributed.
+
+    Returns:
+        Half the width of the interval of each column's mean, (K,); NaN if N is 1.
+
+    """
+    from scipy.special import stdtrit  # training needs nothing of scipy
+
+    n = len(values)
+    if n < 2:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(stdtrit(n - 1, (1 + level) / 2) * np.std(values, axis=0, ddof=1) / np.sqrt(n))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What the episodes of an evaluation returned, in their order; `interval`: Student's of 95 % about their mean."""
+
+    returns: Array
+
+    @property
+    def mean(self) -> float:
+        """Return the mean return of an episode."""
+        return float(np.mean(self.returns))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return the ends of the 95 % interval of the mean; NaN if there is only one episode."""
+        half = float(half_interval(self.returns[:, None])[0])
+        return self.mean - half, self.mean + half
+
+    def __str__(self) -> str:
+        n, (low, high) = len(self.returns), self.interval
+        about = f", 95 % interval {low:.4g} to {high:.4g}" if n > 1 else ""
+        return f"mean return {self.mean:.4g}{about}, of {n} fresh episode{'s' * (n > 1)}"

@@ -1,4 +1,4 @@
-"""Several copies of an environment behind one `step`, each in a slot of its own, and whether it repeats itself."""
+"""Several copies of an environment behind one `step`, each in a slot of its own."""
 
 import sys
 from collections.abc import Iterator
@@ -15,21 +15,6 @@ from minitrpo.policies import Array
 from minitrpo.supervision.watchdog import status
 
 FLAG = (bool, np.bool_, int, np.integer, np.ndarray)
-SAMPLE = 4  # steps: enough for global random numbers, the clock and what is kept over a reset; no proof
-RESTLESS = (
-    "note: {} does not repeat itself: the same seed and actions gave other numbers. No two runs are equal to the bit, "
-    "--resume begins its episodes anew, a replay is another episode, and what a wrapper has learned "
-    "(gymnasium.wrappers.NormalizeObservation) is forgotten when a process ends"
-)
-GYM = "; Gymnasium's reset takes a seed and returns observation, info; its step returns five values, not four"
-SPACE = "; reset and step must return observations that observation_space contains"
-CURES = {
-    "keyword argument 'seed'": GYM,
-    "to unpack": GYM,
-    "argument must be": SPACE,
-    "only integers, slices": SPACE,
-    "element with a sequence": "; a reward is one number: gymnasium.wrappers.TransformReward(env, sum) makes it so",
-}
 HUGE = 1e100  # numbers beyond it are refused: their squares, summed, leave the range of float64
 
 
@@ -131,40 +116,3 @@ def check_finite(slots: Array, observations: Array, rewards: Array) -> None:
                 raise EnvironmentFailed(
                     slot, f"returned {name} that is not finite, or beyond {HUGE:g}: {shorten(value)}"
                 )
-
-
-# --- an environment under random actions: equal bits are guaranteed only if it repeats itself. Gymnasium's own
-# `env_checker` tests less: it rounds, tests one copy, and refuses an environment without `np_random`.
-
-
-def repeats(spec: EnvironmentSpec, steps: int = SAMPLE, copies: int = 2) -> bool:
-    """Return whether some steps give the same numbers again, also with two copies in use, and in either copy.
-
-    BadInput if the environment fails.
-    """
-    envs = VectorEnv(spec, copies)
-    plays = [(0, False), (0, copies > 1), (copies - 1, False)]
-    try:
-        try:
-            first, *others = (_played(envs, slot, steps, more) for slot, more in plays)
-        finally:
-            status.end()
-            envs.close()
-    except EnvironmentFailed as error:
-        cure = next((text for words, text in CURES.items() if words in str(error)), "")
-        raise BadInput(f"{spec.id} fails when it is played at random: {error}{cure}") from error
-    return all(np.array_equal(first, other) for other in others)
-
-
-def _played(envs: VectorEnv, slot: int, steps: int, crowded: bool) -> Array:
-    """Return observations and rewards of some steps as one vector; crowded: another slot begins meanwhile."""
-    rng, one = np.random.default_rng(0), np.array([slot])
-    numbers = [envs.reset(slot, 12345)]
-    if crowded:
-        envs.reset(slot + 1, 54321)
-    for step in range(steps):
-        observations, rewards, terminated, truncated = envs.step(one, envs.spec.random_actions(rng, 1))
-        numbers += [observations[0], rewards]
-        if terminated[0] or truncated[0]:
-            numbers.append(envs.reset(slot, step))
-    return np.concatenate(numbers)

@@ -11,8 +11,9 @@ import numpy as np
 
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.randomness import Purpose, evaluation_seed
+from minitrpo.experience.repeatability import repeats
 from minitrpo.experience.rollouts import ROWS, Fragments, Rollouts, concatenate, make_vector_env
-from minitrpo.experience.vector_env import VectorEnv, repeats
+from minitrpo.experience.vector_env import VectorEnv
 from minitrpo.policies import Array
 from minitrpo.reports.trained import TrainedPolicy
 

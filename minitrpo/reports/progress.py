@@ -1,4 +1,4 @@
-"""How a run shows itself: a bar on a terminal, a line every few seconds elsewhere."""
+"""How a run shows itself: a bar on a terminal, its learning curve in a notebook, a line every few seconds elsewhere."""
 
 import math
 import shutil
@@ -14,6 +14,8 @@ from tqdm import tqdm
 
 from minitrpo.errors import BadInput
 from minitrpo.parallel.timing import PHASES
+from minitrpo.reports import plots
+from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import pip_install
 
 EVERY = 2.0  # seconds between plain lines
@@ -35,7 +37,16 @@ class Progress:
     def __init__(
         self, mode: str, total_steps: int, done_steps: int, shown: tuple[str, ...] = (), board: Path | None = None
     ) -> None:
-        """Show a run that has taken `done_steps` steps. shown: more columns. board: a folder for TensorBoard."""
+        """Begin to show a run.
+
+        Args:
+            mode: auto, bar, lines or none.
+            total_steps: the environment steps after which the run ends.
+            done_steps: those that it has taken already.
+            shown: columns of the log that are shown in addition to the return.
+            board: a folder for TensorBoard; None: nothing is written for it.
+
+        """
         if mode == "auto":  # under mpiexec stdout is a pipe
             mode = "bar" if sys.stdout is not None and sys.stdout.isatty() else "lines"
         self._lines, self._last, self._line, self._said = mode == "lines", -EVERY, "", set[str]()
@@ -92,3 +103,38 @@ class Progress:
         if self._lines and self._line:
             print(self._line, flush=True)
         self._line = ""
+
+
+class LiveCurve:
+    """The display of a run in a notebook: its learning curve, drawn again in place; the last picture stays."""
+
+    def __init__(self, folder: RunFolder, total_steps: int) -> None:
+        """Draw the curve as it is; total_steps: the environment steps after which the run ends."""
+        from IPython.display import display
+
+        self._folder, self._total_steps, self._next = folder, total_steps, 0.0
+        self._show = display(self._picture(), display_id=True).update
+
+    def update(self, row: dict[str, Any]) -> None:
+        """Draw the curve again, at most every second, and with a tenth of the time at most."""
+        if time.perf_counter() >= self._next:
+            self.close()
+
+    def note(self, text: str) -> None:
+        """Print a line that stays."""
+        print(text)
+
+    def close(self) -> None:
+        """Draw the curve as it is now."""
+        began = time.perf_counter()
+        self._show(self._picture())
+        ended = time.perf_counter()
+        self._next = ended + max(1.0, 10 * (ended - began))
+
+    def _picture(self) -> Any:
+        columns, drawn = self._folder.columns(), plots.picture(8, 3.6)
+        axis = drawn.subplots()
+        plots.draw_returns(axis, columns["env_steps"] / 1e3, plots.STEPS, columns)
+        axis.set(xlim=(0, max(self._total_steps / 1e3, axis.get_xlim()[1])))
+        drawn.suptitle(plots.title(self._folder.read_config(), columns["ranks"]))
+        return drawn

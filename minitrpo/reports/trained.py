@@ -1,4 +1,4 @@
-"""A trained policy as a function, and how well it does: what a run's checkpoint is good for when training is over."""
+"""A trained policy: what a run's checkpoint is good for when training is over."""
 
 import sys
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from typing import Any, cast
 
 import numpy as np
 from gymnasium.spaces.utils import flatten
-from scipy.special import stdtrit
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.contract import OWN
 from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.environments import EnvironmentSpec, describe
-from minitrpo.experience.evaluation import Evaluator
+from minitrpo.experience.evaluation import Evaluation, Evaluator
 from minitrpo.experience.observation_filter import ObservationFilter
+from minitrpo.experience.repeatability import RESTLESS
 from minitrpo.experience.rollouts import ROWS, make_vector_env
-from minitrpo.experience.vector_env import RESTLESS, closed_environments
+from minitrpo.experience.vector_env import closed_environments
 from minitrpo.parallel.comm import Comm, on_all, on_root
 from minitrpo.policies import Array, Policy
 from minitrpo.run_folder.folder import RunFolder, newest
@@ -45,11 +45,19 @@ class TrainedPolicy:
         return f"policy for {self.spec.id}: {what}\n{seen}"
 
     def __call__(self, observation: Any, rng: np.random.Generator | None = None) -> Any:
-        """Return the action for an observation, or an array of actions for a batch of them.
+        """Choose an action for an observation, or one for each row of a batch.
 
-        Without `rng` it is the best one: the mean, or the action of the largest probability or value. With `rng` it is
-        drawn as in training. An int, or an array of the action space's shape; for a batch (N, ...) an array of N rows.
-        BadInput for an observation of another shape.
+        Args:
+            observation: of the environment's observation space, or N of them in one array (N, ...).
+            rng: draws the action as in training; without it the action is the best one: the mean, or that of the
+                largest probability or value.
+
+        Returns:
+            An int, or an array of the action space's shape; for a batch an array of N rows.
+
+        Raises:
+            BadInput: the observation has another shape, or is not finite.
+
         """
         space, shape = self.spec.flattened, self.spec.observation_shape
         try:
@@ -109,43 +117,25 @@ def policy_of(choice: Choice, arrays: Arrays) -> TrainedPolicy:
     return TrainedPolicy(spec, make_policy(choice, spec), arrays["theta"], frozen)
 
 
-def half_interval(values: Array, level: float = 0.95) -> Array:
-    """Return half of Student's interval of the mean of N rows, of `values` (N, K): (K,); NaN if N is 1."""
-    n = len(values)
-    if n < 2:
-        return np.full(values.shape[1:], np.nan)
-    return np.asarray(stdtrit(n - 1, (1 + level) / 2) * np.std(values, axis=0, ddof=1) / np.sqrt(n))
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What the episodes of an evaluation returned, in their order; `interval`: Student's of 95 % about their mean."""
-
-    returns: Array
-
-    @property
-    def mean(self) -> float:
-        """Return the mean return of an episode."""
-        return float(np.mean(self.returns))
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Return the ends of the 95 % interval of the mean; NaN if there is only one episode."""
-        half = float(half_interval(self.returns[:, None])[0])
-        return self.mean - half, self.mean + half
-
-    def __str__(self) -> str:
-        n, (low, high) = len(self.returns), self.interval
-        about = f", 95 % interval {low:.4g} to {high:.4g}" if n > 1 else ""
-        return f"mean return {self.mean:.4g}{about}, of {n} fresh episode{'s' * (n > 1)}"
-
-
 def evaluate(folder: RunFolder | None, episodes: int, seed: int, sample: bool, comm: Comm) -> Evaluation:
-    """Return how well a run's policy does in fresh episodes; all ranks play them, and each gets the whole answer.
+    """Play fresh episodes with a run's policy on all ranks; collective.
 
-    folder: on the root. seed: another one gives other episodes; none of them began as one in training did. sample: draw
-    actions as in training, instead of the best ones. Without a time limit an episode ends after 10,000 steps. BadInput
-    for a folder that is no run's; EpisodeFailed if the environment fails.
+    Without a time limit an episode ends after 10,000 steps.
+
+    Args:
+        folder: of the run; the root's counts.
+        episodes: how many are played.
+        seed: chooses them; none begins as an episode in training did.
+        sample: draw actions as in training, instead of the best ones.
+        comm: all ranks.
+
+    Returns:
+        The same on every rank.
+
+    Raises:
+        BadInput: the folder is not that of a run, or a number makes no sense.
+        EpisodeFailed: the environment failed.
+
     """
     for name, value, least, most in (("episodes", episodes, 1, MOST_EPISODES), ("seed", seed, 0, 2**63 - 1)):
         if not least <= value <= most:

@@ -12,7 +12,7 @@ import numpy as np
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous_algorithm import TRANSPORTS, AsynchronousAlgorithm, Moment
 from minitrpo.contract import OWN
-from minitrpo.errors import AlgorithmFailed, BadInput
+from minitrpo.errors import BadInput
 from minitrpo.experience.observation_filter import merged
 from minitrpo.parallel.comm import Comm, flat
 from minitrpo.parallel.parameter_server import TALLY, Arrival, ParameterServer, Rules
@@ -146,14 +146,12 @@ def make_server(
         timeline: this rank's clock.
 
     """
-    options, columns, arrays = context.choice.own, context.choice.algorithm.columns, dict(shared)
+    options, columns = context.choice.own, context.choice.algorithm.columns
 
     def apply(shared: Arrays, gradient: Arrays, arrival: Arrival) -> bool:
         moment = Moment(arrival.version, env_steps(shared), arrival.staleness)
         with timeline.span("update"), status.at("apply"):
             answer = algorithm.apply(shared, gradient, moment)
-        if shared.keys() != arrays.keys() or any(shared[name] is not array for name, array in arrays.items()):
-            raise AlgorithmFailed("apply() must change the shared arrays in place: shared[name][:] = ...")
         report_applied(shared[REPORT][arrival.worker], answer if isinstance(answer, dict) else {}, columns)
         return answer is not False
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import UNFINISHED, check_prepared
+from minitrpo.contract import UNFINISHED
 from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.observation_filter import ObservationFilter, moments
 from minitrpo.experience.rollouts import Fragments, Rollouts
@@ -148,8 +148,7 @@ def prepare_fragments(algorithm: Algorithm, plan: Plan, request: Request, fragme
             mean, squares = moments(fragment.observations)
             of_filter = {"mean": mean[None], "squares": squares[None]}
             own.append({name: getattr(fragment, name) for name in PER_FRAGMENT} | of_filter)
-            answer = algorithm.prepare(plan, fragment.filtered(request.observation_filter))
-            rows.append(check_prepared(answer, fragment.steps))
+            rows.append(algorithm.prepare(plan, fragment.filtered(request.observation_filter)))
     return Gathered(joined(rows), joined(own))
 
 

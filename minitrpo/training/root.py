@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.contract import OWN, check_plan, columns_of, numbers
-from minitrpo.errors import TOO_LARGE, AlgorithmFailed, infinite_theta
+from minitrpo.contract import OWN, check_theta
+from minitrpo.errors import TOO_LARGE, AlgorithmFailed
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
+from minitrpo.parallel.comm import flat
 from minitrpo.parallel.episode_pool import requests_for
 from minitrpo.policies import Array
 from minitrpo.run_folder.metrics_log import Record
@@ -82,8 +83,7 @@ class Root(Bookkeeping):
         self._updates: list[dict[str, Any]] = []  # the algorithm's columns, of the updates of the next row
         self._returns: list[Array] = []  # of the episodes that ended in each of these updates
         self._lengths: list[Array] = []
-        theta = np.asarray(algorithm.state()["theta"])
-        self._theta_shape, self._theta_dtype = theta.shape, theta.dtype
+        self._first_theta = np.asarray(algorithm.state()["theta"])
         if arrays := context.checkpoint:
             with status.at("restore"):
                 algorithm.restore(state_in(arrays))
@@ -102,7 +102,7 @@ class Root(Bookkeeping):
     def plan(self) -> tuple[Plan, Request]:
         """Return what the algorithm wants next, and what is requested for it."""
         with status.at("plan"):
-            plan = check_plan(self.algorithm.plan(), self._theta_shape)
+            plan = self.algorithm.plan()
         self._steps_wanted, self._episodes = plan.steps or self.settings.steps_per_update, int(plan.episodes or 0)
         plan = replace(plan, theta=copied(plan.theta), arrays={name: copied(a) for name, a in plan.arrays.items()})
         if self.settings.segments:
@@ -130,8 +130,8 @@ class Root(Bookkeeping):
             raise AlgorithmFailed(
                 f"learn() failed in update {self.iteration} ({said}). {sizes(gathered)}{TOO_LARGE}"
             ) from error
-        columns_of("learn", columns, self.algorithm.columns, words=True)
-        self._check_theta(gathered)
+        theta, when = self.algorithm.state()["theta"], f"after learn() in update {self.iteration}"
+        check_theta(theta, self._first_theta, when, sizes(gathered))
         # 2. the filter, in the order of the episodes
         fragments, ended = gathered.fragments, gathered.ended
         if self.settings.filter == "running":
@@ -176,18 +176,8 @@ class Root(Bookkeeping):
     def state(self) -> Arrays:
         """Return everything a checkpoint needs, as arrays."""
         with status.at("state"):
-            state = numbers("state", self.algorithm.state(), within=True)
+            state = flat(self.algorithm.state())
         return {**state, **self.kept(self.filter), OWN + "episodes": np.array([self._episodes])}
-
-    def _check_theta(self, gathered: Gathered) -> None:
-        theta, when = np.asarray(self.algorithm.state()["theta"]), f"after learn() in update {self.iteration}"
-        if (theta.shape, theta.dtype) != (self._theta_shape, self._theta_dtype):
-            wanted = f"{self._theta_dtype} of shape {self._theta_shape}"
-            raise AlgorithmFailed(
-                f"theta is {theta.dtype} of shape {theta.shape}, not {wanted}, {when}; no checkpoint has it"
-            )
-        if theta.dtype.kind in "fc" and not np.all(np.isfinite(theta)):
-            raise infinite_theta(when, sizes(gathered))
 
 
 def average(values: list[Any]) -> Any:

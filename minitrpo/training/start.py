@@ -13,11 +13,11 @@ from minitrpo.contract import check_beginning
 from minitrpo.core import load_core
 from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, place_of
 from minitrpo.experience.environments import EnvironmentSpec, describe
+from minitrpo.experience.repeatability import RESTLESS, repeats
 from minitrpo.experience.rollouts import is_batched
-from minitrpo.experience.vector_env import RESTLESS, closed_environments, repeats
+from minitrpo.experience.vector_env import closed_environments
 from minitrpo.parallel.comm import Comm, on_all, on_root
 from minitrpo.parallel.timing import write_chrome_trace
-from minitrpo.reports.progress import summary_writer
 from minitrpo.run_folder.folder import RunFolder, newest
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.watchdog import status
@@ -100,8 +100,6 @@ def sendable(job: Job) -> dict[str, Any]:
 
 def open_resumed(job: Job) -> Resumed:
     """Return the run to resume, whose folder is locked from here on; BadInput if it cannot go on."""
-    if job.log:
-        summary_writer()
     if job.resume is None:
         return Resumed(None, {}, 0, ())
     folder, choice = RunFolder.open(job.resume), job.choice

@@ -9,7 +9,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Plan
 from minitrpo.experience.evaluation import Evaluator
-from minitrpo.experience.vector_env import RESTLESS
+from minitrpo.experience.repeatability import RESTLESS
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array

@@ -5,19 +5,18 @@ Reports go into shared arrays that have a row for each worker, so that no report
 
 import time
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous_algorithm import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment
-from minitrpo.contract import OWN, columns_of, numbers
-from minitrpo.errors import AlgorithmFailed, infinite_theta, shorten
+from minitrpo.contract import OWN
+from minitrpo.errors import infinite_theta
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.observation_filter import ObservationFilter, merged
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.experience.rollouts import Fragments, Rollouts, concatenate, make_vector_env
-from minitrpo.parallel.comm import Nested, nested
+from minitrpo.parallel.comm import Nested
 from minitrpo.parallel.parameter_server import Pulled, Tally
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
@@ -132,12 +131,9 @@ class Worker:
         self.gradients += 1
         with self._timeline.span("update"), status.at("gradient"):
             if self.collects:
-                answer = self.algorithm.gradient(shared, episodes.filtered(frozen), now, rng)
+                gradient, columns = self.algorithm.gradient(shared, episodes.filtered(frozen), now, rng)
             else:
-                answer = self.algorithm.learner_gradient(shared, self.ask, now, rng)
-        if not (isinstance(answer, tuple) and len(answer) == 2):
-            raise AlgorithmFailed(f"gradient() must return (arrays, columns), two dicts, not {shorten(answer)}")
-        gradient, columns = numbers("gradient", answer[0]), columns_of("gradient", answer[1], self.columns)
+                gradient, columns = self.algorithm.learner_gradient(shared, self.ask, now, rng)
         if not gradient and not self.collects:
             time.sleep(self.patience)
         # 4. the report: (value, 1) for each column that has one, (0, 0) for NaN
@@ -145,9 +141,7 @@ class Worker:
         report = np.concatenate([steps, np.array(known, np.float64).ravel()])
         return gradient | {REPORT: report, SEEN: seen.to_vector()}
 
-    def _collect(self, theta: Any, frozen: ObservationFilter, iteration: int) -> Fragments:
-        if not isinstance(theta, np.ndarray) or theta.ndim != 1 or theta.dtype.kind != "f":
-            raise AlgorithmFailed(f"acting() returned {shorten(theta)}; it must return the parameters that act, (P,)")
+    def _collect(self, theta: Array, frozen: ObservationFilter, iteration: int) -> Fragments:
         if not np.isfinite(theta).all():
             raise infinite_theta(f"in update {iteration}")
         with self._timeline.span("collect"):
@@ -156,7 +150,7 @@ class Worker:
 
     def state(self) -> Nested:
         """Return the arrays that its algorithm keeps, and its unfinished episodes slot by slot if it has begun any."""
-        state: Nested = {"own": nested(numbers("worker_state", self.algorithm.worker_state(), within=True))}
+        state: Nested = {"own": self.algorithm.worker_state()}
         if self.gradients and self.collects:
             state |= self.rollouts.unfinished()
         return state
@@ -176,9 +170,7 @@ def counts(episodes: Fragments) -> Array:
 
 
 def report_applied(row: Array, said: dict[str, float], columns: tuple[str, ...]) -> None:
-    """Add what `apply` says of a gradient to its worker's report, in place; AlgorithmFailed for what is no column."""
-    for name, value in columns_of("apply", said, tuple(said)).items():
-        if name not in columns:
-            raise AlgorithmFailed(f"apply() reported {name!r}, which is none of the columns {columns}")
+    """Add what `apply` says of a gradient to its worker's report, in place."""
+    for name, value in said.items():
         if np.isfinite(value):
             row[Of.COLUMNS + 2 * columns.index(name) :][:2] += value, 1.0

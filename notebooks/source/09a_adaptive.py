@@ -46,7 +46,7 @@ from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, RED, budget, co
 from minitrpo.course.statistics import mean_interval
 from minitrpo.parallel.episode_pool import requests_for
 from minitrpo.reports.plots import smooth
-from minitrpo.reports.trained import half_interval
+from minitrpo.experience.evaluation import half_interval
 
 # %% [markdown]
 # ## Few steps or many? It depends on what you count

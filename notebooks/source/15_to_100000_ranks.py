@@ -25,7 +25,7 @@
 #
 # | in this notebook | in the package | source |
 # |---|---|---|
-# | `makespan` | `minitrpo/course/scaling/heart.py`, `events.py` | Graham 1969: list scheduling |
+# | `makespan` | `minitrpo/course/scaling/events.py` | Graham 1969: list scheduling |
 # | messages, failures (given) | `minitrpo/course/scaling/formulas.py` | Thakur et al. 2005; Young 1974, Daly 2006 |
 # | `finite_source` | `minitrpo/course/scaling/formulas.py` | Reiser & Lavenberg 1980: mean value analysis |
 # | `updates_needed` | `minitrpo/course/scaling/formulas.py` | McCandlish et al. 2018: the noise scale |

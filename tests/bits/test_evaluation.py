@@ -17,11 +17,12 @@ import minitrpo
 from minitrpo.contract import OWN
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import describe
+from minitrpo.experience.evaluation import Evaluation
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import evaluation_seed, reset_seed
 from minitrpo.parallel import timing
 from minitrpo.parallel.comm import Comm
-from minitrpo.reports.trained import Evaluation, trained
+from minitrpo.reports.trained import trained
 from minitrpo.run_folder.folder import RunFolder
 
 EVAL = ("--eval-every", 500, "--eval-episodes", 5)

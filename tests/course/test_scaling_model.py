@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitrpo.course.scaling import formulas
-from minitrpo.course.scaling.events import Playing, play, push
+from minitrpo.course.scaling.events import Playing, makespan, play, push
 from minitrpo.course.scaling.formulas import Network
-from minitrpo.course.scaling.heart import makespan
 
 ONE = Playing(lambda count: 1.0)
 LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=40).map(np.array)

@@ -9,9 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitrpo.course.scaling.formulas import Network
-from minitrpo.course.scaling.inputs import Inputs, Line, Messages, Task
 from minitrpo.course.scaling.measuring import line
-from minitrpo.course.scaling.model import COLUMNS, DESIGNS, TODAY, Design, Machine, iteration
+from minitrpo.course.scaling.model import (
+    COLUMNS,
+    DESIGNS,
+    TODAY,
+    Design,
+    Inputs,
+    Line,
+    Machine,
+    Messages,
+    Task,
+    iteration,
+)
 from minitrpo.course.scaling.predict import MEMORY, Job, breaks, predicted
 
 NONE = Line(0.0, 0.0)

@@ -149,9 +149,9 @@ def test_one_buffer_for_all_results_is_refused(name, monkeypatch):
 
 def test_every_exercise_has_hints_answers_and_a_docstring(capsys):
     for name in FUNCTIONS:
-        wrong = [f.__name__ for other, f in WRONG if other == name]
-        assert len(set(wrong)) == len(wrong) >= 3, f"{name}: too few wrong answers, or two of one name"
-        assert len(of(name, RIGHT)) >= 8, f"{name}: too few right answers, or two of one name"
+        for answers in (RIGHT, WRONG):
+            called = [f.__name__ for other, f in answers if other == name]
+            assert len(set(called)) == len(called) >= 1, f"{name}: no right or no wrong answer, or two of one name"
         assert inspect.getdoc(target(name))
         hint(name)
         assert "hint 1 of" in capsys.readouterr().out

@@ -24,7 +24,7 @@ from runs import MAINS, forked
 import minitrpo
 from minitrpo.commands import train
 from minitrpo.experience.environments import describe
-from minitrpo.experience.vector_env import repeats
+from minitrpo.experience.repeatability import repeats
 
 REFUSED, FAILING, ODD, LATE = {}, {}, {}, {}  # name: what its message names
 OBSERVATION, REWARD, TERMINATED, _, INFO = range(5)

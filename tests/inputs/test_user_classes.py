@@ -15,6 +15,8 @@ import minitrpo
 from minitrpo import AlgorithmFailed, BadInput, load
 from minitrpo.algorithms import Algorithm, Plan, Purpose, option
 from minitrpo.algorithms.actor_critic import A3C
+from minitrpo.algorithms.registry import ALGORITHMS, find
+from minitrpo.contract import accepted
 
 # --- names and modules
 
@@ -182,10 +184,32 @@ LATE = {
 def test_what_a_method_returns_is_looked_at_and_named(method, tmp_path):
     for number, change in enumerate((EARLY | LATE)[method]):
         out = tmp_path / str(number)
-        with pytest.raises(BadInput if method in EARLY else AlgorithmFailed, match=method) as failed:
+        with pytest.raises(BadInput if method in EARLY else AlgorithmFailed, match=f"{method}|state") as failed:
             trained(then(method, change), out)
         assert "\n" not in str(failed.value), number
         assert out.exists() == (method in LATE), number
+
+
+class Late(Good):
+    """Plans with a theta that lacks a number as soon as it has learned."""
+
+    learned = False
+
+    def learn(self, batch, rng):
+        self.learned = True
+        return super().learn(batch, rng)
+
+    def plan(self):
+        return Plan(self.theta[self.learned :])
+
+
+def test_a_users_class_is_checked_in_every_update_and_one_of_the_package_stays_as_it_is(tmp_path):
+    with pytest.raises(AlgorithmFailed, match="plan"):
+        trained(Late, tmp_path / "run")
+    for name in ALGORITHMS:
+        assert accepted(name, find(name), set()) is find(name)
+    theirs = accepted("mine:Late", Late, set())
+    assert (theirs.__name__, theirs.__module__, issubclass(theirs, Late)) == ("Late", Late.__module__, True)
 
 
 def test_what_other_methods_return_is_looked_at_and_named(tmp_path):

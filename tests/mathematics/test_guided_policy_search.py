@@ -207,9 +207,9 @@ def test_a_digest_is_one_row_whatever_an_episodes_length(horizon, steps):
 
 def test_a_new_first_state_owes_nothing_and_an_old_one_does():
     algorithm = make(first_states=2)
-    algorithm._meet(np.array([[1.0] * 4, [2.0] * 4]))
+    algorithm._forget(np.array([[1.0] * 4, [2.0] * 4]))
     algorithm.promises |= {"promised": np.ones(2), "cost": np.ones(2)}
-    algorithm._meet(np.array([[1.0] * 4, [3.0] * 4]))
+    algorithm._forget(np.array([[1.0] * 4, [3.0] * 4]))
     for name in ("promised", "cost"):
         np.testing.assert_array_equal(algorithm.promises[name], [1.0, np.nan])
 

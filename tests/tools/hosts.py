@@ -24,9 +24,9 @@ from kills import miscounted
 from namespaces import Hosts, missing
 from record import ASYNCHRONOUS, CHEAP, FAMILY, TRAIN, Table, alone, environment, keep, sha256, unavailable
 
-from minitrpo.course.scaling import checking
+from minitrpo.course.scaling import command as scaling
 from minitrpo.course.scaling.formulas import Network
-from minitrpo.course.scaling.inputs import RECORDED, load
+from minitrpo.course.scaling.model import RECORDED, load
 from minitrpo.course.speedup.experiment import by_turns
 from minitrpo.course.speedup.statistics import interval
 from minitrpo.run_folder.folder import RunFolder
@@ -198,7 +198,7 @@ def latency(hosts, table):
 def predicted(hosts, table):
     """Compare predicted with measured seconds of an iteration over a slow cable, a rank on each of two hosts."""
     inputs, network = load(RECORDED), Network(1e-3, 8e-8)  # 1 ms, 100 Mbit/s
-    runs = [checking.Run(env, 2, how, "static") for env in ("Reacher-v5", "HalfCheetah-v5") for how in LEARNERS]
+    runs = [scaling.Run(env, 2, how, "static") for env in ("Reacher-v5", "HalfCheetah-v5") for how in LEARNERS]
     seconds = {run: [] for run in runs}
     with hosts.slow_cable(1, 100):
         for number, run in by_turns(2, runs):
@@ -209,10 +209,10 @@ def predicted(hosts, table):
                 return
             columns = RunFolder(hosts.folder("a") / out.name).columns()
             columns["steps"] = np.diff(columns["env_steps"], prepend=0.0)
-            seconds[run] += checking.of_updates(columns).tolist()
+            seconds[run] += scaling.of_updates(columns).tolist()
     for run, found in seconds.items():
         low, high = interval(found)
-        simulated, middle = checking.predicted(inputs, run, network), np.median(found)
+        simulated, middle = scaling.predicted(inputs, run, network), np.median(found)
         table.add(f"{run.environment}, {run.learner}: predicted over 1 ms and 100 Mbit/s", True,
                   f"{simulated:.3g} s, measured {middle:.3g} ({low:.3g} to {high:.3g}); inputs {inputs.origin}",
                   error_percent=round(100 * (simulated / middle - 1)))  # fmt: skip

@@ -355,7 +355,7 @@ def containers_and_citation_are_of_what_the_project_says():
 def records_stay_as_they_were_made():
     for file in python("minitrpo"):
         for how, name in re.findall(r"^ *@dataclass(.*)\n(?: *@.*\n)*? *class (\w+)", text(file), re.MULTILINE):
-            if how != "(frozen=True)" and name not in CHANGING:
+            if "frozen=True" not in how and name not in CHANGING:
                 yield f"{short(file)}: {name} is not frozen"
 
 

@@ -47,6 +47,7 @@ from minitrpo.experience.rollouts import Fragments
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, GaussianPolicy, Policy
 
+EPISODES = ("X", "U", "rewards", "alive")  # the arrays that travel, which `Samples` takes
 FACTORS = (0.5, 5.0)  # between which the factor on a condition's KL limit stays
 
 # --- one first state: samples in, a better linear controller out
@@ -289,7 +290,7 @@ class GuidedPolicySearch(Algorithm):
             "promised": np.full(self.conditions, np.nan),
             "cost": np.full(self.conditions, np.nan),
         }
-        self.began = np.full((self.conditions, n), np.nan)  # where the last episodes of each did
+        self.began = np.full((self.conditions, n), np.nan)  # the first state of each condition in the last update
         rng = context.generator(Purpose.CRITIC)
         self.network = CostNetwork.fresh(n + self.policy.action_size, rng) if settings.cost_network else None
 
@@ -310,69 +311,86 @@ class GuidedPolicySearch(Algorithm):
 
     def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
         batch = self.update.broadcast(batch)
-        self._meet(batch["X"][: self.conditions, 0])
-        self.theta, found, imitation = self._update(self.theta, batch)
-        self.promises = {name: found[name] for name in self.promises}
+        self._forget(batch["X"][: self.conditions, 0])
+        self._fit_cost(batch)
+        updates = self._improve(self.theta, batch)
+        with self.context.span("imitation"):
+            self.theta, imitation_kl = self._imitated(self.theta, updates)
+        self.promises = {name: updates[name] for name in self.promises}
         return {
-            "cost": float(np.mean(found["cost"])),
-            "expected_cost": float(np.mean(found["expected_cost"])),
-            "local_kl_limit": float(np.mean(self.settings.local_kl * found["factor"])),
-            "eta": float(np.exp(np.mean(np.log(found["eta"])))),
-            "local_horizon": float(np.mean(found["T"])),
-            "imitation_kl": imitation,
+            "cost": float(np.mean(updates["cost"])),
+            "expected_cost": float(np.mean(updates["expected_cost"])),
+            "local_kl_limit": float(np.mean(self.settings.local_kl * updates["factor"])),
+            "eta": float(np.exp(np.mean(np.log(updates["eta"])))),
+            "local_horizon": float(np.mean(updates["T"])),
+            "imitation_kl": imitation_kl,
             "std": float(np.mean(np.exp(self.theta[-self.policy.action_size :]))),
         }
 
     def state(self) -> Nested:
-        return {"theta": self.theta, "began": self.began, "promises": self.promises, **self._network_state()}
+        network = {} if self.network is None else {"cost_network": vars(self.network)}
+        return {"theta": self.theta, "began": self.began, "promises": self.promises, **network}
 
     def restore(self, arrays: Nested) -> None:
         self.theta, self.began, self.promises = arrays["theta"], arrays["began"], arrays["promises"]
         if self.network is not None:
             self.network = CostNetwork(**arrays["cost_network"])
 
-    def _network_state(self) -> Nested:
-        return {} if self.network is None else {"cost_network": vars(self.network)}
+    def _forget(self, began: Array) -> None:
+        """Forget the predictions for conditions that have changed since the last update.
 
-    def _meet(self, began: Array) -> None:
-        """Forget the predictions for conditions that have changed since the last update."""
+        Args:
+            began: the first state of each condition, (conditions, n).
+
+        """
         new = np.any(began != self.began, axis=1)
         for name in ("promised", "cost"):
             self.promises[name] = np.where(new, np.nan, self.promises[name])
         self.began = began.copy()
 
-    def _update(self, theta: Array, batch: Arrays) -> tuple[Array, Arrays, float]:
-        """Return the new theta, what was found for every condition, and how far the policy stays from the controllers.
-
-        The result is the same on every rank that shares the update: each computes some conditions and imitation rows.
-        """
-        comm = self.update.comm
+    def _fit_cost(self, batch: Arrays) -> None:
+        """Fit the cost network, if there is one, to the rewards of all episodes; the ranks share the work."""
         if self.network is not None:
             with self.context.span("cost"):
-                episodes = Samples(*(batch[name] for name in ("X", "U", "rewards", "alive")))
+                episodes = Samples(*(batch[name] for name in EPISODES))
                 self.network = self.network.fitted(*episodes.steps(), self.settings.cost_network, self.update.sums)
-        with self.context.span("conditions"):
-            own = {}
-            for j in range(comm.rank, self.conditions, comm.size):  # its episodes are every first_states-th of all
-                each = (batch[name][j :: self.conditions] for name in ("X", "U", "rewards", "alive"))
-                state = {name: float(array[j]) for name, array in self.promises.items()}
-                own[str(j)] = improved(self.policy, theta, Samples(*each), self.settings, state, self.network)
-        with self.context.span("exchange"):
-            parts = comm.gather(own)
-            every = comm.broadcast({j: found for part in parts for j, found in part.items()})
-        # in the order of their numbers, no matter which rank computed them
-        found = {name: np.concatenate([every[str(j)][name] for j in range(self.conditions)]) for name in every["0"]}
-        with self.context.span("imitation"):
-            theta, imitation = self._imitated(theta, found)
-        return theta, found, imitation
 
-    def _imitated(self, theta: Array, found: Arrays) -> tuple[Array, float]:
-        """Return theta moved towards the controllers, and the KL that its mean keeps from them, in nats per step."""
-        m, S, least = self.policy.action_size, found["S"], self.settings.least_std
-        # 1. who is more certain than the policy can be counts no more for it
+    def _improve(self, theta: Array, batch: Arrays) -> Arrays:
+        """Return what `improved` returns for all conditions, in the order of their numbers; each rank computes some.
+
+        Args:
+            theta: the policy that played.
+            batch: all episodes; those of condition j are the j-th of every `conditions`.
+
+        Returns:
+            The same arrays on every rank, one condition after the other.
+
+        """
+        comm = self.update.comm
+        with self.context.span("conditions"):
+            mine = {}
+            for j in range(comm.rank, self.conditions, comm.size):
+                samples = Samples(*(batch[name][j :: self.conditions] for name in EPISODES))
+                previous = {name: float(array[j]) for name, array in self.promises.items()}
+                mine[str(j)] = improved(self.policy, theta, samples, self.settings, previous, self.network)
+        with self.context.span("exchange"):
+            parts = comm.gather(mine)
+            of_all: dict[str, Arrays] = comm.broadcast({j: arrays for part in parts for j, arrays in part.items()})
+        return {name: np.concatenate([of_all[str(j)][name] for j in range(self.conditions)]) for name in of_all["0"]}
+
+    def _imitated(self, theta: Array, updates: Arrays) -> tuple[Array, float]:
+        """Return theta moved towards the controllers, and the KL that its mean keeps from them, in nats per step.
+
+        Args:
+            theta: the policy so far.
+            updates: x, u and S of all conditions, as `along` returns them.
+
+        """
+        m, S, least = self.policy.action_size, updates["S"], self.settings.least_std
+        # 1. a controller that is more certain than the policy can be has no more weight than the policy would have
         P = np.linalg.inv(S + least**2 * np.eye(m))
         unit = float(np.einsum("rii->", P)) / (len(P) * m)  # so that the damping means the same in every update
-        to = Targets(found["x"], found["u"], P / unit, self.update.sums)
+        to = Targets(updates["x"], updates["u"], P / unit, self.update.sums)
         # 2. the mean, and the noise
         w, loss = imitate(
             theta[:-m], self.policy.sizes, to, self.settings.imitation_rounds, self.settings.cg_iterations

@@ -77,7 +77,53 @@ class ReplayLearner(Algorithm):
         self._reduction = ordered_allreduce(context.comm)
         self.theta, self.networks = self.first_networks()
 
-    # --- the update: of one network here
+    # --- the rounds
+
+    def plan(self) -> Plan:
+        return Plan(self.theta)
+
+    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
+        rows = multi_step(fragment, self.settings.n_step, self.settings.discount)
+        shard = int(fragment.numbers[0]) % len(self.buffer.added)
+        if self.context.comm.rank > 0:  # a rank that shares the update computes gradients from its shards
+            self.buffer.add(shard, rows)
+        return rows | {"shards": np.full(fragment.steps, shard)}
+
+    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
+        s = self.settings
+        # 1. the root adds the rows of all ranks; the others have added those of their own environments
+        if self.context.comm.rank == 0:
+            for shard in np.unique(batch["shards"]).tolist():
+                here = batch["shards"] == shard
+                self.buffer.add(shard, {name: rows[here] for name, rows in batch.items() if name != "shards"})
+            self.steps += len(batch["shards"])
+        # 2. only the root knows how many steps all ranks took, and how many rows every shard has
+        self.steps, sizes = self.context.comm.broadcast((self.steps, self.buffer.sizes))
+        # 3. all ranks make the updates that are due
+        due = updates_due(self.steps, s.warm_up, s.replay_ratio, self.updates)
+        return self.after_updates(self._updates(due, sizes, rng), due)
+
+    def _updates(self, count: int, sizes: Array, rng: np.random.Generator) -> Array:
+        """Make so many updates; return the sums that they report, per transition, (K,); one NaN without an update."""
+        reports = [self._update(sizes, rng) for _ in range(count)]
+        return np.mean(reports, axis=0) / self.settings.batch if reports else np.full(1, np.nan)
+
+    def _update(self, sizes: Array, rng: np.random.Generator) -> Array:
+        """Draw a minibatch, sum the shards' gradients in their order, and step."""
+        s, shards = self.settings, len(sizes)
+        # 1. every rank draws for all shards, and looks up the rows of its shards
+        drawn, mine = draw(rng, s.batch, sizes), self._reduction.own(shards)
+        shape = (*drawn.positions.shape, self.noise_size)
+        noise = rng.standard_normal(shape) if self.noise_size else np.zeros(shape)
+        # 2. the gradients of the shards, and their sum
+        parts, reports = self.gradients(self.buffer.take(drawn, mine), drawn.weights[mine], noise[mine])
+        sums = self._reduction.sum(np.concatenate([parts, reports], axis=1), shards)
+        # 3. one step
+        self.step(sums[: parts.shape[1]] / s.batch)
+        self.updates += 1
+        return np.asarray(sums[parts.shape[1] :])
+
+    # --- the networks and their update: here one network and its older copy
 
     def first_networks(self) -> tuple[Array, Nested]:
         """Return `theta` and `networks` before the first step."""
@@ -139,51 +185,7 @@ class ReplayLearner(Algorithm):
         self.theta = np.append(self.networks["network"], left)
         return {"td_loss": loss, "mean_q": q, "exploration": left, "updates": updates}
 
-    # --- the rounds
-
-    def plan(self) -> Plan:
-        return Plan(self.theta)
-
-    def prepare(self, plan: Plan, fragment: Fragments) -> Arrays:
-        rows = multi_step(fragment, self.settings.n_step, self.settings.discount)
-        shard = int(fragment.numbers[0]) % len(self.buffer.added)
-        if self.context.comm.rank > 0:  # a rank that shares the update computes gradients from its shards
-            self.buffer.add(shard, rows)
-        return rows | {"shards": np.full(fragment.steps, shard)}
-
-    def learn(self, batch: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-        s = self.settings
-        # 1. the root adds the rows of all ranks; the others have added those of their own environments
-        if self.context.comm.rank == 0:
-            for shard in np.unique(batch["shards"]).tolist():
-                here = batch["shards"] == shard
-                self.buffer.add(shard, {name: rows[here] for name, rows in batch.items() if name != "shards"})
-            self.steps += len(batch["shards"])
-        # 2. only the root knows how many steps all ranks took, and how many rows every shard has
-        self.steps, sizes = self.context.comm.broadcast((self.steps, self.buffer.sizes))
-        # 3. all ranks make the updates that are due
-        due = updates_due(self.steps, s.warm_up, s.replay_ratio, self.updates)
-        return self.after_updates(self._updates(due, sizes, rng), due)
-
-    def _updates(self, count: int, sizes: Array, rng: np.random.Generator) -> Array:
-        """Make so many updates; return the sums that they report, per transition, (K,); one NaN without an update."""
-        reports = [self._update(sizes, rng) for _ in range(count)]
-        return np.mean(reports, axis=0) / self.settings.batch if reports else np.full(1, np.nan)
-
-    def _update(self, sizes: Array, rng: np.random.Generator) -> Array:
-        """Draw a minibatch, sum the shards' gradients in their order, and step."""
-        s, shards = self.settings, len(sizes)
-        # 1. every rank draws for all shards, and looks up the rows of its shards
-        drawn, mine = draw(rng, s.batch, sizes), self._reduction.own(shards)
-        shape = (*drawn.positions.shape, self.noise_size)
-        noise = rng.standard_normal(shape) if self.noise_size else np.zeros(shape)
-        # 2. the gradients of the shards, and their sum
-        parts, reports = self.gradients(self.buffer.take(drawn, mine), drawn.weights[mine], noise[mine])
-        sums = self._reduction.sum(np.concatenate([parts, reports], axis=1), shards)
-        # 3. one step
-        self.step(sums[: parts.shape[1]] / s.batch)
-        self.updates += 1
-        return np.asarray(sums[parts.shape[1] :])
+    # --- what a checkpoint has
 
     def state(self) -> Nested:
         done = np.array([self.steps, self.updates])

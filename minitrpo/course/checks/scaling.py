@@ -11,7 +11,7 @@ from minitrpo.course.checks.register import exercise
 
 
 @exercise(
-    "minitrpo.course.scaling.heart:makespan",
+    "minitrpo.course.scaling.events:makespan",
     r"""
         ? Of all ranks only one thing matters: when each is free again. A heap gives the earliest in one call.
         ? `heapq.heappop(free)` takes the earliest out, `heapq.heappush(free, time)` puts one in.

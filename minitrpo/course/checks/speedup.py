@@ -45,8 +45,8 @@ def _interval() -> Iterator[Case]:
     yield among("seconds with hiccups", hiccups)
     for n, confidence in ((6, 0.5), (25, 0.5), (24, 0.8), (24, 0.99), (60, 0.9)):
         yield among("another confidence", skewed[:n], confidence=confidence)
-    many = np.random.default_rng(6).gamma(1.0, 1.0, 151)  # whose medians lie close together
-    yield among("many measurements", many, confidence=0.5)
+    dense = np.random.default_rng(6).gamma(1.0, 1.0, 151)  # whose medians lie close together
+    yield among("many measurements", dense, confidence=0.5)
     yield among("10,000 draws", skewed[:8], resamples=10_000)
     yield among("ties", np.array([1.0, 2.0, 2.0, 2.0, 5.0, 5.0, 9.0, 9.5]))
     for scale, shift in ((1e-9, 0.0), (1e9, 0.0), (-1.0, 0.0), (1.0, -3.0), (1e-3, 100.0)):
@@ -57,8 +57,8 @@ def _interval() -> Iterator[Case]:
         yield Case("a confidence of 0, and of 1", run, shown=f"samples = [9, 1, 2], confidence = {confidence:g}")
     one, shown = {"confidence": 1.0, "resamples": 1}, "12 numbers, confidence = 1: low = high"
     yield Case("resamples = 1", lambda f: np.ptp(ends(f, skewed[:12], **one)), shown=shown)
-    many = partial(repeats, samples=rng.gamma(2.0, 1.0, 120))
-    yield Case("what must repeat, and what must not", many, shown="120 numbers")
+    repeating = partial(repeats, samples=rng.gamma(2.0, 1.0, 120))
+    yield Case("what must repeat, and what must not", repeating, shown="120 numbers")
 
 
 def laws() -> Iterator[Case]:

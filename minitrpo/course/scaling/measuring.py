@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from minitrpo.algorithms.samples import advantages_of
 from minitrpo.commands.command_line import parse
 from minitrpo.course.scaling.formulas import noise_scale
-from minitrpo.course.scaling.inputs import PARTS, Line
+from minitrpo.course.scaling.model import MEASURED_PARTS, Line
 from minitrpo.experience.environments import describe
 from minitrpo.parallel.comm import Comm, MPIComm, packed, unpacked
 from minitrpo.parallel.launcher import cores, launched_rank
@@ -166,7 +166,7 @@ def parts(environment: str, steps: int, updates: int) -> dict[str, Any]:
             for part in seconds if number >= FIRST else ():
                 samples[part].append((count, seconds[part]))
     samples["tick"] = run.ticks()
-    return {part: line(samples[part]) for part in PARTS} | {
+    return {part: line(samples[part]) for part in MEASURED_PARTS} | {
         "environment": environment,
         **run.sizes,
         "trials": float(np.mean(run.trials)),

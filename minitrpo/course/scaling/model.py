@@ -1,21 +1,28 @@
 """Lecture 15: one iteration on P ranks, part by part: what the root does, what is shared, what waits for whom.
 
+It begins with measurements on one machine, `Inputs`, which `load` reads from the file that `measure` writes.
 `iteration` follows `training/synchronous.py: root_loop` in its order. Every number that it returns is simulated.
 """
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from minitrpo.block_sums import BLOCK, FAN
+from minitrpo.course.machine import BUSY
 from minitrpo.course.scaling import formulas
 from minitrpo.course.scaling.events import Playing, play
 from minitrpo.course.scaling.formulas import Network
-from minitrpo.course.scaling.inputs import Inputs, Messages, Task
 from minitrpo.critics import PARTS, MLPCritic
+from minitrpo.errors import BadInput, shorten
 from minitrpo.parallel.episode_pool import concurrency, requests_for
 from minitrpo.policies import Array
 
+CHECKOUT = Path(__file__).parents[3] / "notebooks" / "recorded"
+RECORDED = (CHECKOUT if CHECKOUT.is_dir() else Path()) / "15_inputs.json"
 SIDE_BY_SIDE = 16  # episodes that a rank plays in lockstep at most, by default
 MOST_EPISODES = 4_000  # that are played event by event; of more, a part of the ranks plays its part
 NODE = 64  # ranks of a machine
@@ -23,6 +30,104 @@ MINIBATCHES = 50  # of a pass of the critic, where all ranks share each: so ther
 ROWS = 64  # of a minibatch, for which a rank is worth its message
 CG_ITERATIONS = 10
 EVERYWHERE = 2.5e-8  # seconds for each step of the batch, on every rank: mean, deviation, where rows lie
+
+
+# --- what was measured
+
+
+@dataclass(frozen=True)
+class Line:
+    """Seconds that grow with a number: `fixed` and `each` for every one."""
+
+    fixed: float
+    each: float
+
+    def __call__(self, count: float) -> float:
+        """Return the seconds of `count` of them."""
+        return self.fixed + self.each * count
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one environment costs on one core. Numbers count steps, those of `tick` the episodes in play."""
+
+    environment: str
+    tick: Line  # one step of all episodes in play
+    prepare: Line  # what a rank makes of its steps before they travel, packing included
+    order: Line  # unpacking and sorting at the root
+    rest: Line  # of an update: filter, report
+    advantages: Line
+    policy: Line  # its whole step: gradient, Fisher products, line search
+    critic: Line  # its whole fit
+    trials: float  # policies that a line search tries, on average
+    parameters: int  # of the policy
+    step_bytes: float  # that travel for each step
+    shared_slowdown: float  # how many times as long a core takes when all cores of the machine are in use
+    noise_scale: float  # steps; infinite where the batches were too small to see a signal
+    lengths: Array  # of the last episodes, in steps
+
+
+MEASURED_PARTS = [field.name for field in fields(Task) if field.type is Line]
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What messages cost among the ranks of one machine, in seconds."""
+
+    network: Network
+    draw: float  # from the pool's counter, while it serves no other rank
+    exchange: float  # one iteration's messages with an empty payload: mostly waking up
+    all_gather: float  # the shortest one, as the sharded learner sends hundreds of
+    start: float  # until one rank may begin
+    start_each: float  # and for each more, a core
+    checkpoint: float
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """All of it, and where it comes from."""
+
+    tasks: dict[str, Task]
+    messages: Messages
+    provenance: dict[str, Any]
+
+    def task(self, environment: str) -> Task:
+        """Return one environment's; BadInput if it was not measured."""
+        if environment not in self.tasks:
+            raise BadInput(
+                f"--env {shorten(environment)} was not measured; there are {', '.join(self.tasks)}: "
+                f"run scaling.py measure --env {shorten(environment)} first"
+            )
+        return self.tasks[environment]
+
+    @property
+    def origin(self) -> str:
+        """Return in a few words where they come from, and whether their seconds are to be trusted."""
+        made, share = self.provenance, self.provenance["busy_share_of_others"]
+        busy = f", while others used {100 * share:.0f} % of the cores: do not trust the seconds" if share > BUSY else ""
+        return f"measured on {made['cores']} cores, {made['machine'].partition(', ')[2]}, {made['date'][:10]}{busy}"
+
+
+def load(path: Path) -> Inputs:
+    """Return what `measure` wrote; BadInput if it did not."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        tasks = {name: task_of(measured) for name, measured in content["tasks"].items()}
+        messages = content["messages"] | {"network": Network(*content["messages"]["network"])}
+        return Inputs(tasks, Messages(**messages), content["provenance"])
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}; run scaling.py measure first") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{path} is not what scaling.py measure writes ({error!r}); measure again") from error
+
+
+def task_of(measured: dict[str, Any]) -> Task:
+    """Return what the file has of one environment."""
+    lines = {part: Line(*measured[part]) for part in MEASURED_PARTS}
+    return Task(**measured | lines | {"lengths": np.array(measured["lengths"])})
+
+
+# --- what is simulated
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from minitrpo.course.scaling import formulas
-from minitrpo.course.scaling.inputs import Inputs, Task
 from minitrpo.course.scaling.model import (
     COLUMNS,
     DESIGNS,
     MENDED,
     TODAY,
     Design,
+    Inputs,
     Iteration,
     Machine,
+    Task,
     bytes_to_root,
     iteration,
 )

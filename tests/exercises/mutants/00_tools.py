@@ -320,3 +320,11 @@ WRONG = {
         the_values: (f(theta + move) - f(theta - move)) / (2 * h) => f(theta + move)
     """,
 }
+
+EQUAL = {
+    "finite_difference": r"""
+        twice_a_step_that_is_small: h: float=1e-05 => h: float=2e-05
+        half_of_a_step_that_is_small: h: float=1e-05 => h: float=5e-06
+        every_entry_is_written: gradient = np.zeros => gradient = np.ones
+    """
+}
