@@ -270,6 +270,7 @@ class A2C(ActorCriticMember, Algorithm):
     """Every update is one step of the actor-critic loss over num_envs x t_max steps; t_max by --steps-per-update."""
 
     Settings = ActorCriticSettings
+    removed: ClassVar[dict[str, Any]] = {"travels": "samples"}
     presets: ClassVar = {"default": A2C_PRESET}
 
     @classmethod

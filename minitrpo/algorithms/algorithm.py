@@ -172,6 +172,8 @@ class Member(ABC):
     Settings: ClassVar[Any]
     # The settings of every run that it does not heed: {name: why, in words that follow "has no effect"}
     ignores: ClassVar[dict[str, str]] = {}
+    # Settings that it had in 0.3.0, each with the only value with which such a run can still be read and continued
+    removed: ClassVar[dict[str, Any]] = {}
     columns: ClassVar[tuple[str, ...]]  # what it adds to metrics.csv
     chart: ClassVar[tuple[str, ...] | None] = None  # one or two columns to draw; None: the first
     chart_label: ClassVar[str] = ""  # their unit

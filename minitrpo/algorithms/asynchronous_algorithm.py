@@ -76,6 +76,7 @@ class AsynchronousAlgorithm(Member):
     """
 
     loop = "asynchronous"
+    removed: ClassVar[dict[str, Any]] = {"servers": 1}
     pulled: ClassVar[tuple[str, ...]] = ("theta",)  # which shared arrays a worker pulls
     transports: ClassVar[tuple[str, ...]] = TRANSPORTS  # those that make sense
 

@@ -17,7 +17,6 @@ from minitrpo.training.settings import (
     MAY_CHANGE,
     OF_A_JOB,
     PROGRESS,
-    REMOVED,
     Choice,
     JobOptions,
     Settings,
@@ -43,11 +42,26 @@ def recorded_settings(folder: RunFolder) -> Choice:
     """Return the settings of a recorded run; BadInput if they are another version's or were damaged."""
     settings = folder.read_config()["settings"]
     try:
-        return chosen({name: value for name, value in settings.items() if REMOVED.get(name) != value})
+        return chosen(*of_this_version(settings))
     except Untyped:
         raise
     except (TypeError, ValueError) as error:  # BadInput is a ValueError
         raise BadInput(f"{folder.path / 'config.json'} does not hold the settings of a run: {error}") from error
+
+
+def of_this_version(settings: dict[str, Any], name: str | None = None) -> tuple[dict[str, Any], Any]:
+    """Return recorded settings without those that have been removed since.
+
+    Args:
+        settings: those of a config.json.
+        name: of the algorithm, by default the one of the settings.
+
+    Returns:
+        The settings, and the class of the algorithm.
+
+    """
+    algorithm = algorithm_of(name or str(settings.get("algorithm", registry.DEFAULT)))
+    return {name: value for name, value in settings.items() if algorithm.removed.get(name) != value}, algorithm
 
 
 def recorded(path: str) -> dict[str, Any]:
@@ -77,11 +91,11 @@ def settings_to_begin_with(asked: dict[str, Any], read: Read = recorded) -> tupl
     if asked.get("resume") is not None:
         taken = read(asked["resume"])
         return taken, algorithm_of(taken["algorithm"])
-    base: dict[str, Any] = {}
-    if asked.get("config") is not None:
-        place = Path(asked["config"])
-        base = read_json(place / "config.json" if place.is_dir() else place)["settings"]
-    return base, algorithm_of(asked.get("algorithm", base.get("algorithm", registry.DEFAULT)))
+    if asked.get("config") is None:
+        return {}, algorithm_of(asked.get("algorithm", registry.DEFAULT))
+    place = Path(asked["config"])
+    settings = read_json(place / "config.json" if place.is_dir() else place)["settings"]
+    return of_this_version(settings, asked.get("algorithm"))
 
 
 def make_job(asked: dict[str, Any], base: dict[str, Any], algorithm: Any) -> Job:

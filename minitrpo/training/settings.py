@@ -198,9 +198,8 @@ class JobOptions:
 
 OF_A_JOB = tuple(f.name for f in fields(JobOptions))
 # Checkpoints of 0.3.0 still fit: their fingerprints are without the settings that came later, if these have their
-# defaults, and with one that asynchronous algorithms had and that has gone
+# defaults, and with those that an algorithm had then, `Member.removed`
 LATER = {"core": "", "derivatives": "formulas"}
-REMOVED = {"servers": 1}
 TAKEN = {*(f.name for f in fields(Settings)), *FIRST, *EVALUATION, *GRADIENTS, *LAST, *OF_A_JOB, "help"}
 
 
@@ -233,7 +232,7 @@ class Choice:
     def fingerprint(self) -> Array:
         """Return a hash of all settings that decide the result, (32,) uint8: what a checkpoint remembers them by."""
         idle = () if self.common.eval_every else ("eval_every", "eval_episodes")
-        settings = {**(REMOVED if self.asynchronous else {}), **self.flat()}
+        settings = {**self.algorithm.removed, **self.flat()}
         deciding = {
             name: value
             for name, value in sorted(settings.items())

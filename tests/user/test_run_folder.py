@@ -25,10 +25,11 @@ from minitrpo.parallel.timing import PHASES, Timeline
 from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.metrics import FIRST, LAST, Record, row_of
 from minitrpo.training.collect import Gathered
-from minitrpo.training.parts import RunContext, recorded_settings
+from minitrpo.training.job import recorded_settings
+from minitrpo.training.parts import RunContext
 from minitrpo.training.root import Root
 from minitrpo.training.run_log import RunLog
-from minitrpo.training.settings import LATER, REMOVED, chosen
+from minitrpo.training.settings import LATER, chosen
 
 COLUMNS = (*FIRST, "gain", "reason", *LAST)  # of metrics.csv, for an algorithm that adds a number and a text
 ROW = dict.fromkeys(FIRST, 1)  # numbers in the columns that every run has
@@ -192,9 +193,16 @@ def test_a_row_counts_the_episodes_of_its_updates_together_and_averages_the_colu
 
 FINGERPRINTS = {  # the first bytes of those that 0.3.0 made of these algorithms' defaults on CartPole-v1
     "trpo": "0ec53b83d52002fd",
-    "a3c": "d1f423b73087a787",
-    "gorila": "4cd34f8e7cce8f98",
+    "policy-gradient": "c4a63ac2ac9f1994",
+    "batch-ppo": "296baa1fb61f5262",
+    "actor-critic": "07cf72cb86cf1686",
+    "a2c": "49dcb55ed6431fb6",
+    "n-step-q": "0e18dabd7a001fa2",
+    "async-n-step-q": "0ba6475846aa51b4",
     "dqn": "5208190a73f0d681",
+    "naf": "2cd4c994d84aad9b",
+    "gorila": "4cd34f8e7cce8f98",
+    "a3c": "d1f423b73087a787",
 }
 
 
@@ -204,11 +212,12 @@ def test_a_checkpoint_of_0_3_0_still_fits(algorithm, tmp_path):
     assert choice.fingerprint().tobytes()[:8].hex() == FINGERPRINTS[algorithm]
     folder = RunFolder.create(str(tmp_path / "run"), "CartPole-v1", 0, choice.columns)
     earlier = {name: value for name, value in choice.flat().items() if name not in LATER}
-    folder.write_config(earlier | (REMOVED if choice.asynchronous else {}), {})
+    folder.write_config(earlier | choice.algorithm.removed, {})
     assert recorded_settings(folder) == choice
-    folder.write_config(earlier | {"servers": 2}, {})
-    with pytest.raises(BadInput, match="servers"):
-        recorded_settings(folder)
+    for name in choice.algorithm.removed:
+        folder.write_config(earlier | {name: "another"}, {})
+        with pytest.raises(BadInput, match=name):
+            recorded_settings(folder)
 
 
 # --- the folder
