@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     places = dict.fromkeys(("AlgorithmFailed", "BadInput", "EpisodeFailed"), "errors")
-    places |= {"Evaluation": "experience.evaluation", "TrainedPolicy": "reports.trained"}
+    places |= {"Evaluation": "experience.evaluation", "TrainedPolicy": "reports.trained_policy"}
     return getattr(import_module(f"{__name__}.{places.get(name, 'library')}"), name)
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from minitrpo.algorithms.options import whole
 from minitrpo.algorithms.user_classes import check_beginning
@@ -23,6 +22,7 @@ from minitrpo.commands.train import display
 from minitrpo.errors import BadInput, JobFailed, describe_error, place_of
 from minitrpo.experience.environments import describe
 from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.launcher import one_blas_thread
 from minitrpo.run_folder.folder import CHECKPOINTS, RunFolder, release_locks, sha256
 from minitrpo.run_folder.metrics import TIMINGS
 from minitrpo.supervision.jobs import mpiexec
@@ -78,7 +78,7 @@ def main(name: str, words: list[str]) -> int:
         if word.partition("=")[0] in DECIDED:
             raise BadInput(f"{word} after --: check sets this option itself")
     choice = parse(["--algorithm", args.algorithm, "--env", args.env, *more]).choice
-    with threadpool_limits(1):
+    with one_blas_thread():
         return 0 if keeps_promises(choice, args.updates) else 1
 
 

@@ -1,10 +1,9 @@
 """Explain why a run does not learn and where its time goes: what was seen, what is usual, and what to change."""
 
-from threadpoolctl import threadpool_limits
-
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
 from minitrpo.errors import BadInput
+from minitrpo.parallel.launcher import one_blas_thread
 from minitrpo.reports.explain import explain
 from minitrpo.reports.trained_policy import MOST_EPISODES
 from minitrpo.run_folder.folder import RunFolder
@@ -21,6 +20,6 @@ def main(name: str, words: list[str]) -> int:
     args = parser.parse_args(words)
     if args.episodes is not None and not 0 <= args.episodes <= MOST_EPISODES:
         raise BadInput(f"--episodes must lie in [0, {MOST_EPISODES}], not {args.episodes}")
-    with guarded(args.stuck_after), threadpool_limits(1):
+    with guarded(args.stuck_after), one_blas_thread():
         print(explain(trusted(RunFolder.open(args.run), vars(args)), args.episodes))
     return 0

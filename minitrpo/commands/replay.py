@@ -2,14 +2,13 @@
 
 import traceback
 
-from threadpoolctl import threadpool_limits
-
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
 from minitrpo.errors import BadInput, EpisodeFailed
 from minitrpo.experience.environments import describe
 from minitrpo.experience.vector_env import closed_environments
 from minitrpo.parallel.comm import Comm
+from minitrpo.parallel.launcher import one_blas_thread
 from minitrpo.parallel.timing import Timeline
 from minitrpo.reports.trained_policy import load
 from minitrpo.run_folder.folder import RunFolder
@@ -33,7 +32,7 @@ def main(name: str, words: list[str]) -> int:
     )
     args = parser.parse_args(words)
     try:
-        with guarded(args.stuck_after), threadpool_limits(1), closed_environments():
+        with guarded(args.stuck_after), one_blas_thread(), closed_environments():
             folder = trusted(RunFolder.open(args.run), vars(args))
             choice, checkpoint = load(folder)
             context = RunContext(choice, describe(choice.common.env), folder, checkpoint)
