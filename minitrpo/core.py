@@ -60,6 +60,7 @@ class Core:
         assert spec.loader is not None
         module: Any = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+        module.Batch, module.Report = trpo.Batch, trpo.Report  # or no report could travel between ranks
         module.policy_gradient_by_hand = self.policy_gradient
         module.fisher_vector_product_by_hand = self.fisher_vector_product
         for name in ("surrogate", "conjugate_gradient", "step_scale", "backtracking"):

@@ -14,7 +14,8 @@ Sources: McCandlish et al. 2018, "An empirical model of large-batch training", f
 Schulman 2022, "Batch size-invariance for policy optimization", for step sizes that follow the batch.
 """
 
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -69,80 +70,17 @@ def measure_noise(
     return Measured(noise, float(g @ step) ** 2 / curvature if curvature > 0.0 else 0.0, rows)
 
 
-@dataclass(frozen=True)
-class NoiseConfig:
-    """The constants of the rule."""
+# --- the rule: steps/update and max-KL that follow what is measured
 
-    noise: float = 0.95  # which part of a step may be noise
-    held: float = 0.3  # which part of its signal a step leaves to the next batch: 0.7 of the way to the best point
-    floor: float = 0.1  # the signal's part of a step is taken to be at least this, for the KL
-    trust: float = 0.5  # in a new measurement, against those before
-    rate: float = 0.15  # by how much log max-KL changes in an update of `size` steps, at most
-    size: int = 2048
-    down: float = 1 / 16  # one measurement multiplies steps/update by at least this,
-    up: float = 2.0  # and by at most this
-    steps_limits: tuple[int, int] = (2_000, 20_000)
-    kl_limits: tuple[float, float] = (0.001, 0.1)  # nats
-
-
-@dataclass(frozen=True)
-class NoiseState:
-    """The rule's state: what it has chosen, and running means of what halves of batches said."""
-
-    steps_per_update: int
-    max_kl: float
-    noise: float = 0.0  # tr(F^-1 Sigma), of a single step
-    signal: float = 0.0  # G'F^-1 G
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A batch of `steps` steps measures the step before it: g_next's (kept), g's (promised), and the KL."""
-
-    kept: float
-    promised: float
-    kl: float
-    steps: int
-
-    @property
-    def spread(self) -> float:
-        """Return the standard deviation of what is kept: sqrt(s'Sigma s / N), about sqrt(2 KL / N).
-
-        Sigma is about F, because advantages are standardised, and s'F s is 2 KL.
-        """
-        return float(np.sqrt(2 * self.kl / self.steps))
-
-
-def turn_steps(state: NoiseState, measured: Measured | None, config: NoiseConfig) -> NoiseState:
-    """Return the state with as many steps/update as make `config.noise` of a step noise, after what is measured."""
-    if measured is None or not (measured.both > 0.0 and np.isfinite([measured.noise, measured.both]).all()):
-        return state
-    trust = config.trust if state.noise > 0.0 else 1.0
-    noise = (1 - trust) * state.noise + trust * measured.steps * measured.noise
-    signal = (1 - trust) * state.signal + trust * (measured.both - measured.noise)
-    wanted = noise / signal * (1 - config.noise) / config.noise if signal > 0.0 else np.inf
-    old = state.steps_per_update
-    # a start below the limits is raised at once: so few steps measure next to nothing
-    most = max(config.up * old, config.steps_limits[0])
-    steps = within(within(wanted, config.steps_limits), (config.down * old, most))
-    return replace(state, noise=noise, signal=signal, steps_per_update=round(steps))
-
-
-def turn_kl(state: NoiseState, seen: Seen, config: NoiseConfig) -> NoiseState:
-    """Return the new state: max-KL grows if the next batch keeps more than `config.held` of the signal, else shrinks.
-
-    It changes by what chance does not explain, and less for a smaller batch. Without a step before, it stays.
-    """
-    known = seen.promised > 0.0 and seen.spread > 0.0
-    if not (known and np.isfinite([seen.kept, seen.promised, seen.spread]).all()):
-        return state
-    both = state.signal + state.noise / seen.steps
-    share = max(state.signal / both if both > 0.0 else 0.0, config.floor)
-    surprise = within((seen.kept - config.held * share * seen.promised) / seen.spread, (-1.0, 1.0))
-    rate = config.rate * min(float(np.sqrt(seen.steps / config.size)), 2.0)
-    old = state.max_kl
-    wanted = within(old * float(np.exp(rate * surprise)), config.kl_limits)
-    return replace(state, max_kl=within(wanted, (old / 2, old * 2)))
+LARGEST_NOISE = 0.95  # which part of a step may be noise
+HELD = 0.3  # which part of its signal a step leaves to the next batch: 0.7 of the way to the best point
+FLOOR = 0.1  # the signal's part of a step is taken to be at least this, for the KL
+TRUST = 0.5  # in a new measurement, against those before
+RATE = 0.15  # by how much log max-KL changes in an update of SIZE steps, at most
+SIZE = 2048
+DOWN, UP = 1 / 16, 2.0  # one measurement multiplies steps/update by at least and at most this
+STEPS_LIMITS = (2_000, 20_000)
+KL_LIMITS = (0.001, 0.1)  # nats
 
 
 def within(value: float, limits: tuple[float, float]) -> float:
@@ -150,45 +88,117 @@ def within(value: float, limits: tuple[float, float]) -> float:
     return float(min(max(value, limits[0]), limits[1]))
 
 
+def deviation_of_kept(kl: float, steps: int) -> float:
+    """Return the standard deviation of what a batch of `steps` steps says is kept of a step of this KL, in nats.
+
+    It is sqrt(s'Sigma s / N), about sqrt(2 KL / N): Sigma is about F, because advantages are standardised, and s'F s is
+    2 KL.
+    """
+    return float(np.sqrt(2 * kl / steps))
+
+
+@dataclass
 class StepNoise:
-    """The noise of one run's steps: what is remembered of a step until the next batch says how much of it was noise."""
+    """The noise of one run's steps: what is remembered of a step until the next batch says how much of it was noise.
 
-    columns = ("noise", "agreement")
+    Attributes:
+        steps_per_update: what the rule has chosen.
+        max_kl: what the rule has chosen, in nats.
+        step: of the last update, (P,).
+        promised: the gain that was predicted of it, g's.
+        kl: its KL, in nats.
+        updates: how many there were.
+        noise: the running mean of tr(F^-1 Sigma), of a single step.
+        signal: the running mean of G'F^-1 G.
 
-    def __init__(self, steps: int, max_kl: float, size: int) -> None:
-        """Begin with these settings; size: of theta."""
-        self.rule = NoiseState(steps, max_kl)
-        self._updates, self._step, self._promised, self._kl = 0, np.zeros(size), 0.0, 0.0
+    """
+
+    columns: ClassVar = ("noise", "agreement")
+    numbers: ClassVar = ("steps_per_update", "max_kl", "promised", "kl", "updates", "noise", "signal")
+
+    steps_per_update: int
+    max_kl: float
+    step: Array
+    promised: float = 0.0
+    kl: float = 0.0
+    updates: int = 0
+    noise: float = 0.0
+    signal: float = 0.0
 
     @property
     def due(self) -> bool:
         """Return whether the noise of the next update is to be measured."""
-        return due(self._updates + 1)
+        return due(self.updates + 1)
 
     def add(
-        self, gradient: Array, step: Array, kl: float, steps: int, measured: Measured | None, follows: bool
+        self, *, gradient: Array, step: Array, kl: float, steps: int, measured: Measured | None, follows: bool
     ) -> dict[str, float]:
-        """Take an update: its gradient and step, (P,), the step's KL, and of how many steps; return the columns.
+        """Take an update.
 
-        measured: what halves of the batch say. follows: whether steps/update and max-KL go by it.
+        Args:
+            gradient: of its batch, (P,).
+            step: that it made, (P,).
+            kl: of the step, in nats.
+            steps: of the batch.
+            measured: what halves of the batch say; None if nothing was measured.
+            follows: whether steps/update and max-KL follow what is measured.
+
+        Returns:
+            The `columns`.
+
         """
-        seen = Seen(float(gradient @ self._step), self._promised, self._kl, steps)
+        # 1. what this batch says is left of the step before
+        kept = float(gradient @ self.step)
+        agreement = kept / self.promised if self.promised > 0.0 else float("nan")
+        # 2. the rule
         if follows:
-            self.rule = turn_kl(turn_steps(self.rule, measured, NoiseConfig()), seen, NoiseConfig())
-        self._updates, self._step = self._updates + 1, step
-        self._promised, self._kl = float(gradient @ step), kl
-        return {
-            "noise": measured.fraction if measured is not None else float("nan"),
-            "agreement": seen.kept / seen.promised if seen.promised > 0.0 else float("nan"),
-        }
+            self.turn_steps(measured)
+            self.turn_kl(kept, steps)
+        # 3. the new step, about which the next batch will say something
+        self.step, self.promised, self.kl = step, float(gradient @ step), kl
+        self.updates += 1
+        return {"noise": measured.fraction if measured is not None else float("nan"), "agreement": agreement}
+
+    def turn_steps(self, measured: Measured | None) -> None:
+        """Choose as many steps/update as make LARGEST_NOISE of a step noise, after what halves of a batch say."""
+        if measured is None or not (measured.both > 0.0 and np.isfinite([measured.noise, measured.both]).all()):
+            return
+        trust = TRUST if self.noise > 0.0 else 1.0
+        self.noise = (1 - trust) * self.noise + trust * measured.steps * measured.noise
+        self.signal = (1 - trust) * self.signal + trust * (measured.both - measured.noise)
+        wanted = self.noise / self.signal * (1 - LARGEST_NOISE) / LARGEST_NOISE if self.signal > 0.0 else np.inf
+        old = self.steps_per_update
+        # a start below the limits is raised at once: so few steps measure next to nothing
+        most = max(UP * old, STEPS_LIMITS[0])
+        self.steps_per_update = round(within(within(wanted, STEPS_LIMITS), (DOWN * old, most)))
+
+    def turn_kl(self, kept: float, steps: int) -> None:
+        """Raise max-KL if the next batch keeps more than HELD of the signal of the last step, lower it if less.
+
+        It changes by what chance does not explain, and less for a smaller batch. Without a step before, it stays.
+
+        Args:
+            kept: g_next's, which was promised to be `promised`.
+            steps: of the next batch.
+
+        """
+        deviation = deviation_of_kept(self.kl, steps)
+        known = self.promised > 0.0 and deviation > 0.0
+        if not (known and np.isfinite([kept, self.promised, deviation]).all()):
+            return
+        both = self.signal + self.noise / steps
+        share = max(self.signal / both if both > 0.0 else 0.0, FLOOR)
+        surprise = within((kept - HELD * share * self.promised) / deviation, (-1.0, 1.0))
+        rate = RATE * min(float(np.sqrt(steps / SIZE)), 2.0)
+        wanted = within(self.max_kl * float(np.exp(rate * surprise)), KL_LIMITS)
+        self.max_kl = within(wanted, (self.max_kl / 2, self.max_kl * 2))
 
     def state(self) -> dict[str, Array]:
         """Return the arrays from which it goes on."""
-        numbers = (self._updates, self._promised, self._kl, *astuple(self.rule))
-        return {"numbers": np.array(numbers, dtype=np.float64), "step": self._step}
+        return {"step": self.step} | {name: np.array(getattr(self, name)) for name in self.numbers}
 
     def restore(self, arrays: dict[str, Array]) -> None:
         """Go on from what `state` returned."""
-        updates, self._promised, self._kl, steps, *rest = arrays["numbers"].tolist()
-        self._updates, self._step = int(updates), arrays["step"]
-        self.rule = NoiseState(int(steps), *rest)
+        self.step = arrays["step"]
+        for name in self.numbers:
+            setattr(self, name, arrays[name].item())

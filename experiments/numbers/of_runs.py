@@ -16,7 +16,7 @@ from minitrpo.course.scaling.command import recorded
 from minitrpo.course.scaling.predict import COLUMNS, breaks
 from minitrpo.course.speedup.statistics import speedup
 from minitrpo.course.statistics import Interval, difference_interval, ratio_interval
-from minitrpo.noise import NoiseConfig
+from minitrpo.noise import STEPS_LIMITS
 from minitrpo.reports.findings import USUAL
 
 ROOT = tables.DATA.parents[1]
@@ -118,7 +118,7 @@ def at_least_steps() -> str:
     A row of a recorded curve is an update in which an episode ended, so two rows tell the size of an update only if
     every update has such an end. What is counted is therefore at least so many.
     """
-    least, runs, shares = NoiseConfig().steps_limits[0], rules.EXPERIMENT.runs(), []
+    least, runs, shares = STEPS_LIMITS[0], rules.EXPERIMENT.runs(), []
     for env in rules.STEPS:
         ends = [run["curves"]["env_steps"] for run in runs[rules.called(NOISE, RIGHT), env]]
         shares.append(np.mean([np.sum(np.diff(x, prepend=0) == least) * least / x[-1] for x in ends]))

@@ -258,7 +258,7 @@ class TRPO(Algorithm):
         self.adaptive = AdaptiveState(context.steps_per_update, settings.max_kl)
         for note in one_way(settings, context.steps_per_update):
             context.note(note)
-        self.noise = StepNoise(context.steps_per_update, settings.max_kl, len(self.theta))
+        self.noise = StepNoise(context.steps_per_update, settings.max_kl, np.zeros(len(self.theta)))
         # The perceptron critic has hundreds of small sums, one after the other, and does not need the new policy: half
         # of the ranks, at most one for each part of a minibatch, fit it while the others step the policy.
         fitters = min(context.comm.size // 2, self.critic.parts) if isinstance(self.critic, MLPCritic) else 0
@@ -290,8 +290,14 @@ class TRPO(Algorithm):
         (theta, report, measured), fitted = self.update.exchange(stepped, fitted)
         # 3. every rank takes over the new policy and the new critic
         search = report.search
-        about = (report.gradient, theta - self.theta, search.kl, len(samples["actions"]))
-        of_noise = self.noise.add(*about, measured, self.settings.adapt == "noise")
+        of_noise = self.noise.add(
+            gradient=report.gradient,
+            step=theta - self.theta,
+            kl=search.kl,
+            steps=len(samples["actions"]),
+            measured=measured,
+            follows=self.settings.adapt == "noise",
+        )
         self.theta = theta
         if all(np.all(np.isfinite(array)) for array in fitted.values()):
             self.critic_state = fitted
@@ -362,8 +368,8 @@ class TRPO(Algorithm):
 
     def _adapt(self, returns: Array) -> None:
         if self.settings.adapt == "noise":
-            chosen = self.noise.rule
-            self.adaptive = replace(self.adaptive, steps_per_update=chosen.steps_per_update, max_kl=chosen.max_kl)
+            steps, max_kl = self.noise.steps_per_update, self.noise.max_kl
+            self.adaptive = replace(self.adaptive, steps_per_update=steps, max_kl=max_kl)
         if self.settings.adapt in ("none", "noise") or len(returns) == 0:
             return
         self.adaptive, decision = self.core.adapt(self.adaptive, float(np.mean(returns)), self.settings.rule)

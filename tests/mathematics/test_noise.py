@@ -9,13 +9,23 @@ from fragments import own_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.noise import Measured, NoiseConfig, NoiseState, Seen, StepNoise, due, measure_noise, turn_kl, turn_steps
+from minitrpo.noise import (
+    HELD,
+    KL_LIMITS,
+    LARGEST_NOISE,
+    STEPS_LIMITS,
+    Measured,
+    StepNoise,
+    deviation_of_kept,
+    due,
+    measure_noise,
+)
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient, score
 from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient, trpo_step
 
 QUICK = settings(max_examples=60)
-CONFIG = NoiseConfig()
+NO_STEP = np.zeros(1)
 DAMPING = 0.1
 
 
@@ -31,9 +41,16 @@ def dense(policy, theta, batch):
     return np.stack([product(v) for v in np.eye(len(theta))])
 
 
-def follow(state, seen, measured, config):
-    """Return the state after an update."""
-    return turn_kl(turn_steps(state, measured, config), seen, config)
+def followed(rule, measured, kept, steps):
+    """Return the rule's numbers after an update."""
+    rule = replace(rule)
+    rule.turn_steps(measured)
+    rule.turn_kl(kept, steps)
+    return numbers(rule)
+
+
+def numbers(rule):
+    return {name: getattr(rule, name) for name in StepNoise.numbers}
 
 
 def measured(policy, theta, batch, step=None):
@@ -102,7 +119,7 @@ def test_what_is_kept_of_a_step_spreads_as_it_is_said_to():
     theta, batch = case(policy, 400)
     new, report = trpo_step(policy, theta, batch, 1e-6, cg_damping=1e-4, cg_iterations=50)
     s, fisher = new - theta, dense(policy, theta, batch) - DAMPING * np.eye(len(theta))
-    assert Seen(0.0, 1.0, report.search.kl, 200).spread == pytest.approx(np.sqrt(s @ fisher @ s / 200), rel=0.05)
+    assert deviation_of_kept(report.search.kl, 200) == pytest.approx(np.sqrt(s @ fisher @ s / 200), rel=0.05)
 
 
 def test_it_is_measured_soon_and_then_in_every_sixteenth_update():
@@ -115,81 +132,75 @@ FRACTIONS = st.floats(0.0, 2.0)
 @given(st.integers(1, 10**6), st.floats(1e-6, 10.0), FRACTIONS, st.floats(-2.0, 2.0), st.floats(1e-6, 1.0))
 @QUICK
 def test_it_moves_towards_its_limits_from_outside_and_stays_within(steps, max_kl, noise, kept, kl):
-    state = NoiseState(steps, max_kl)
-    new = follow(state, Seen(kept, 1.0, kl, steps), Measured(noise, 1.0, steps), CONFIG)
-    for old, now, (low, high) in (
-        (steps, new.steps_per_update, CONFIG.steps_limits),
-        (max_kl, new.max_kl, CONFIG.kl_limits),
-    ):
+    rule = StepNoise(steps, max_kl, NO_STEP, promised=1.0, kl=kl)
+    new = followed(rule, Measured(noise, 1.0, steps), kept, steps)
+    for old, now, (low, high) in ((steps, new["steps_per_update"], STEPS_LIMITS), (max_kl, new["max_kl"], KL_LIMITS)):
         assert min(old, low) <= now <= max(old, high)
         assert (low <= now <= high) or (now > old if old < low else now < old)
-    assert follow(state, Seen(kept, 1.0, kl, steps), Measured(noise, 1.0, steps), CONFIG) == new  # pure
 
 
 def test_without_a_step_before_or_a_measurement_or_what_is_finite_nothing_moves():
-    state, none = NoiseState(5_000, 0.01, 3.0, 0.1), Seen(0.0, 0.0, 0.0, 5_000)
-    assert follow(state, none, None, CONFIG) == state
-    assert follow(state, none, Measured(0.1, 0.0, 5_000), CONFIG) == state
+    first = StepNoise(5_000, 0.01, NO_STEP, noise=3.0, signal=0.1)
+    assert followed(first, None, 0.0, 5_000) == numbers(first)
+    assert followed(first, Measured(0.1, 0.0, 5_000), 0.0, 5_000) == numbers(first)
     for bad in (np.nan, np.inf, -np.inf):
-        for seen in (Seen(bad, 1.0, 0.01, 5_000), Seen(0.5, bad, 0.01, 5_000), Seen(0.5, 1.0, np.nan, 5_000)):
-            assert follow(state, seen, Measured(bad, 1.0, 5_000), CONFIG) == state
-            assert follow(state, seen, Measured(0.5, np.nan, 5_000), CONFIG) == state
+        for kept, promised, kl in ((bad, 1.0, 0.01), (0.5, bad, 0.01), (0.5, 1.0, np.nan)):
+            rule = replace(first, promised=promised, kl=kl)
+            for of_halves in (Measured(bad, 1.0, 5_000), Measured(0.5, np.nan, 5_000)):
+                assert repr(followed(rule, of_halves, kept, 5_000)) == repr(numbers(rule))  # NaN is not NaN
 
 
 @pytest.mark.parametrize("start", [2_000, 6_000, 20_000, 205, 60_000])
 def test_steps_end_where_noise_is_the_part_that_is_wanted(start):
     """A world with trace 300 in which 6,000 steps make as much of a step noise as the rule asks for."""
-    signal = 300 / 6_000 * (1 - CONFIG.noise) / CONFIG.noise
-    state = NoiseState(start, 0.01)
+    signal = 300 / 6_000 * (1 - LARGEST_NOISE) / LARGEST_NOISE
+    rule = StepNoise(start, 0.01, NO_STEP)
     for _ in range(12):
-        n = state.steps_per_update
-        state = turn_steps(state, Measured(300 / n, 300 / n + signal, n), CONFIG)
-    assert state.steps_per_update == pytest.approx(6_000, rel=0.01)
+        n = rule.steps_per_update
+        rule.turn_steps(Measured(300 / n, 300 / n + signal, n))
+    assert rule.steps_per_update == pytest.approx(6_000, rel=0.01)
 
 
 @pytest.mark.parametrize("start", [0.001, 0.01, 0.1])
 def test_the_kl_ends_where_a_step_leaves_its_part_of_the_signal(start):
     """A quadratic world: after a step of length sqrt(2 KL) the gradient has turned by as much as its curvature says."""
     rng, trace, signal, curvature, n = np.random.default_rng(0), 300.0, 0.05, 0.5, 4_000
-    state, chosen = NoiseState(n, start, trace, signal), []
+    rule, chosen = StepNoise(n, start, NO_STEP, noise=trace, signal=signal), []
     both = signal + trace / n
     # where curvature * 2 KL is what the step does not leave of G's
-    wanted = ((1 - CONFIG.held) * signal / np.sqrt(2 * both) / curvature) ** 2
+    wanted = ((1 - HELD) * signal / np.sqrt(2 * both) / curvature) ** 2
     for _ in range(200):
-        kl = state.max_kl
+        kl = rule.max_kl
         true, promised = signal * np.sqrt(2 * kl / both), np.sqrt(2 * kl * both)
         kept = true - 2 * curvature * kl + np.sqrt(2 * kl / n) * rng.standard_normal()
-        state = turn_kl(state, Seen(kept, promised, kl, n), CONFIG)
-        chosen.append(state.max_kl)
+        rule.promised, rule.kl = promised, kl
+        rule.turn_kl(kept, n)
+        chosen.append(rule.max_kl)
     assert np.exp(np.mean(np.log(chosen[50:]))) == pytest.approx(wanted, rel=0.3)
 
 
 def test_a_small_batch_moves_the_kl_less():
-    moved = [
-        abs(np.log(turn_kl(NoiseState(n, 0.01, 300.0, 0.05), Seen(1.0, 1.0, 0.01, n), CONFIG).max_kl / 0.01))
-        for n in (200, 2_000, 8_000)
-    ]
+    rule = StepNoise(2_000, 0.01, NO_STEP, promised=1.0, kl=0.01, noise=300.0, signal=0.05)
+    moved = [abs(np.log(followed(rule, None, 1.0, n)["max_kl"] / 0.01)) for n in (200, 2_000, 8_000)]
     assert all(small < large for small, large in pairwise(moved))
 
 
 def test_its_columns_are_those_of_the_batch_before_and_it_can_be_interrupted():
     policy = GaussianPolicy(3, 2, (4,))
-    whole = StepNoise(60, 0.01, policy.initialise(np.random.default_rng(0)).size)
+    whole = StepNoise(60, 0.01, np.zeros(policy.initialise(np.random.default_rng(0)).size))
     theta, last = case(policy)[0], None
     for update in range(1, 6):
         batch = case(policy, 60, update)[1]
         new, report = trpo_step(policy, theta, batch, 0.01)
         found = measured(policy, theta, batch) if whole.due else None
-        again = StepNoise(1, 1.0, len(theta))
+        again = StepNoise(1, 1.0, np.zeros(len(theta)))
         again.restore({name: array.copy() for name, array in whole.state().items()})
-        columns = [
-            noise.add(report.gradient, new - theta, report.search.kl, 60, found, follows=True)
-            for noise in (whole, again)
-        ]
+        taken = {"gradient": report.gradient, "step": new - theta, "kl": report.search.kl, "steps": 60}
+        columns = [noise.add(**taken, measured=found, follows=True) for noise in (whole, again)]
         assert repr(columns[0]) == repr(columns[1])  # NaN is not NaN
-        assert whole.rule == again.rule
+        assert numbers(whole) == numbers(again)
         if last is not None:
             assert columns[0]["agreement"] == pytest.approx(report.gradient @ last[0] / last[1])
         assert np.isfinite(columns[0]["noise"]) == (found is not None)
         theta, last = new, (new - theta, report.gradient @ (new - theta))
-    assert whole.rule != NoiseState(60, 0.01)
+    assert (whole.steps_per_update, whole.max_kl) != (60, 0.01)

@@ -44,7 +44,7 @@ GONE |= {
 }
 GONE |= {"nowayout": "exit_now", "take_away": "remove", "pending": "rank.collect, learner.learn"}
 
-CHANGING = {"EpisodeFailed", "Outcome"}  # records that do not stay as they were made
+CHANGING = {"EpisodeFailed", "Outcome", "StepNoise"}  # records that do not stay as they were made
 
 # How a command of a page begins that needs another machine or a network, or that is ours
 KNOWN = ("module load", "python3.11 -m venv", "pip ", "sbatch", "srun", "conda ", "ssh ", ". .venv", "git ")

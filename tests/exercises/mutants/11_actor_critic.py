@@ -210,7 +210,7 @@ WRONG = {
         the_square: -s.value_weight / n * advantages => -s.value_weight / n * advantages * np.abs(advantages)
     """,
     "descend": r"""
-        adam_only: if array is not own[name]: => if name in ("moment", "square", "updates"):
+        adam_only: shared[prefix + name][:] => if name in ("moment", "square", "updates"): shared[prefix + name][:]
         leaves_names_behind: 'theta => 'step'] = step\n    shared['theta
         takes_the_theta_of_the_optimiser: shared.items() if name.startswith(prefix)} => shared.items()} && \
             shared[prefix + name][:] = array => shared[prefix + name if prefix + name in shared else name][:] = array
