@@ -35,7 +35,7 @@ notebooks: .venv/ready-dev .venv/ready-course ## build student notebooks and exe
 	./run python notebooks/build.py $(ARGS)
 
 exercise: .venv/ready-dev .venv/ready-course ## begin an exercise of a lecture: make exercise LECTURE=04 NAME=step_scale
-	./run python notebooks/new_exercise.py "$(LECTURE)" "$(NAME)"
+	./run python notebooks/new_exercise.py "$(LECTURE)" "$(filter-out limit,$(NAME))"
 
 check-exercise: .venv/ready-dev .venv/ready-course ## check your notebook: make check-exercise NB=my/03_conjugate_gradient.ipynb
 	./run python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=150 -p no:cacheprovider $(NB)

@@ -1,6 +1,7 @@
 """Build the course: notebooks/source/NN_name.py -> NN_name.ipynb (student) and solutions/NN_name.ipynb (executed).
 
-    python notebooks/build.py            build what is out of date, and concepts.md; solutions are executed
+    python notebooks/build.py            build what is out of date, concepts.md, and the exercises in the table of
+                                         README.md; solutions are executed
     python notebooks/build.py 03 07      build these, and execute their solutions
     python notebooks/build.py --check    say what is out of date, and why, in a word each; write nothing
 
@@ -47,7 +48,7 @@ from nbclient import NotebookClient
 from PIL import Image
 
 from minitrpo.checks import target
-from minitrpo.course.checks.register import ProgramExercise, exercises, find
+from minitrpo.course.checks.register import ProgramExercise, exercises, find, lectures
 from minitrpo.course.lab.kernel import key
 from minitrpo.course.lab.merging import cell_id, changed_by_hand, read
 from minitrpo.course.machine import BUSY, busy_share, load_share
@@ -98,8 +99,14 @@ def main() -> int:
         return REFUSED
     chosen = [s for s in sources if not arguments.lectures or s.name.startswith(tuple(arguments.lectures))]
     jobs = out_of_date(chosen, again=bool(arguments.lectures) and not arguments.check)
+    page = HERE / "README.md"
+    course = with_exercises(page.read_text("utf-8"))
     if arguments.check:
+        if course != page.read_text("utf-8"):
+            print("out of date (exercises): README.md")
+            return told(jobs) or 1
         return told(jobs)
+    page.write_text(course, "utf-8")
     (HERE / "concepts.md").write_text(concepts.index(), "utf-8")
     return build_all(jobs, arguments.even_if_busy)
 
@@ -126,6 +133,17 @@ def out_of_step(sources: list[Path]) -> list[str]:
     names = [name for name, _ in written]
     twice = sorted({name for name in names if names.count(name) > 1})
     return faults + [f"two cells are the exercise {name}: remove one" for name in twice]
+
+
+def with_exercises(text: str) -> str:
+    """Return the page of the course with the exercises of the register in its table, in the third column."""
+
+    def filled(row: re.Match[str]) -> str:
+        names = ", ".join(f"`{name}`" for name in lectures().get(row["number"], ()))
+        return f"{row['before']}{names or 'nothing: reading'} |"
+
+    row = r"^(?P<before>\| \[[^\]]*\]\((?P<number>\w+?)_\w+\.ipynb\) \| [^|]* \| )[^|]* \|"
+    return re.sub(row, filled, text, flags=re.MULTILINE)
 
 
 def number_of(source: Path) -> str:

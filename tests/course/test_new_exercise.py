@@ -13,6 +13,10 @@ FAULTS = (
     "import sys; sys.path.insert(0, 'notebooks'); import build\n"
     "print(*build.out_of_step(sorted(build.SOURCES.glob('[0-9]*.py'))), sep='\\n')"
 )
+PAGE = (
+    "import sys; sys.path.insert(0, 'notebooks'); import build\n"
+    "print(build.with_exercises((build.HERE / 'README.md').read_text()))"
+)
 JUDGED = """
 import sys; sys.path[:0] = ['tests', 'tests/tools']
 from answers import RIGHT, WRONG
@@ -71,6 +75,8 @@ def test_a_new_exercise_needs_a_text_and_cases_and_nothing_else(clone):
     cases = "    yield Case('numbers', arguments=(np.array([1.0, 2.0, 6.0]),))\n"
     edit(clone / CHECK, unfinished[0], f"{cases}    yield Case('equal numbers', arguments=(np.ones(3),))\n")
     assert run(clone, "-c", JUDGED) == (0, "1 right, 1 wrong", "")
+    assert "out of date (exercises): README.md" in run(clone, "notebooks/build.py", "--check")[1]
+    assert "`step_scale`, `backtracking`, `standardise` |" in run(clone, "-c", PAGE)[1]
     grade = "from minitrpo.course.checks.register import lectures; print(lectures()['04'][-1])"
     assert run(clone, "-c", grade)[1] == "standardise"
     before = {file: (clone / file).read_text() for file in (CHECK, SOURCE)}

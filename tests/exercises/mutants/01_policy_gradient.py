@@ -1,6 +1,5 @@
 """Lecture 01: right answers in other styles, and wrong ones."""
 
-import itertools
 import math
 
 import autograd.numpy as np
@@ -29,40 +28,11 @@ def gaussian_log_prob_recursive(mean, log_std, actions):
     return -((a - m) ** 2) / (2 * np.exp(s) ** 2) - s - 0.5 * np.log(2 * np.pi) + rest
 
 
-def gaussian_log_prob_in_place(mean, log_std, actions):
-    out = actions - mean
-    out /= np.exp(log_std)
-    out *= out
-    out /= -2
-    out -= log_std
-    out -= 0.5 * np.log(2 * np.pi)
-    return out.sum(1)
-
-
 def discounted_sums_zip(x, discount, last):
     y, out = 0.0, []
     for r, end in zip(x[::-1], last[::-1], strict=False):
         out.append(y := r + discount * y * (not end))
     return np.array(out[::-1])
-
-
-def discounted_sums_accumulate(x, discount, last):
-    pairs = zip(x[::-1].tolist(), last[::-1].tolist(), strict=False)
-    walk = itertools.accumulate(pairs, lambda y, pair: pair[0] if pair[1] else pair[0] + discount * y, initial=0.0)
-    return np.array(list(walk)[1:][::-1])
-
-
-def discounted_sums_banded(x, discount, last):
-    bands = numpy.ones((2, len(x)))
-    bands[0, 1:] = -discount * (1.0 - last[:-1])  # above the diagonal
-    return scipy.linalg.solve_banded((0, 1), bands, x) if len(x) else x
-
-
-def discounted_sums_backwards(x, discount, last):
-    y = np.empty(len(x))
-    for t in reversed(range(len(x))):
-        y[t] = x[t] if last[t] else x[t] + discount * y[t + 1]
-    return y
 
 
 def discounted_sums_recursive(x, discount, last):
@@ -74,15 +44,6 @@ def discounted_sums_recursive(x, discount, last):
         return [y + f * b[0] for y, f in zip(a, fa, strict=True)] + b, [f * fb[0] for f in fa] + fb
 
     return np.array(solve(0, len(x))[0]) if len(x) else np.array([])
-
-
-def discounted_sums_like_x(x, discount, last):
-    y, running = np.zeros_like(x, dtype=float), 0
-    for t in reversed(range(x.size)):
-        running *= discount * (1 - last[t])
-        running += x[t]
-        y[t] = running
-    return y
 
 
 def policy_gradient_loops(policy, theta, observations, actions, advantages):
@@ -176,7 +137,6 @@ WRONG = {
         spread_at_least_1e_6: np.exp(-log_std) => 1.0 / np.maximum(np.exp(log_std), 1e-6)
         squashed_by_tanh: axis=1) => axis=1) - np.sum(np.log(1 - np.tanh(actions) ** 2 + 1e-6), axis=1)
         action_relative_to_0: (actions - mean) => actions
-        spread_negative: np.exp(-log_std) => np.exp(log_std)
         first_1000_actions: return np.sum( => return np.sum( && axis=1) => axis=1)[:1000]
         a_list: return np.sum( => return list(np.sum( && axis=1) => axis=1))
     """,

@@ -6,7 +6,7 @@ import math
 import autograd.numpy as np
 import numpy
 import scipy.special
-from autograd import grad, hessian, jacobian, make_hvp, make_vjp
+from autograd import grad, hessian, make_hvp, make_vjp
 from autograd.differential_operators import make_ggnvp
 
 from minitrpo.policies import GaussianPolicy, log_softmax
@@ -32,16 +32,6 @@ def gaussian_kl_columns(old_mean, old_log_std, mean, log_std):
         return here + upto(i - 1)
 
     return upto(mean.shape[1] - 1)
-
-
-def gaussian_kl_in_place(old_mean, old_log_std, mean, log_std):
-    kl = old_mean - mean
-    kl **= 2
-    kl += np.exp(old_log_std) ** 2
-    kl /= 2 * np.exp(log_std) ** 2
-    kl += log_std - old_log_std
-    kl -= 0.5
-    return kl.sum(axis=1)
 
 
 def categorical_kl_generator(old_logits, logits):
@@ -84,43 +74,6 @@ def fisher_vector_product_by_hand(policy, theta, observations, damping):
         return p * (u - np.sum(p * u, axis=1, keepdims=True))
 
     return lambda v: back(weigh(forth(v))) / len(observations) + damping * v
-
-
-def fisher_vector_product_jacobian(policy, theta, observations, damping):
-    y = policy.distribution(theta, observations)
-    J = jacobian(lambda t: policy.distribution(t, observations))(theta).reshape(y.size, -1)
-    weigh, _ = make_hvp(lambda z: np.sum(policy.kl(y, z)))(y)
-    return lambda v: J.T @ weigh((J @ v).reshape(y.shape)).ravel() / len(y) + damping * v
-
-
-def fisher_vector_product_class(policy, theta, observations, damping):
-    class Fisher:
-        def __init__(self):
-            self.old = policy.distribution(theta, observations)
-            self.times = make_ggnvp(lambda t: policy.distribution(t, observations), self.distance)(theta)
-
-        def distance(self, dist_params):
-            return np.mean(policy.kl(self.old, dist_params))
-
-        def __call__(self, v):
-            return self.times(v) + damping * v
-
-    return Fisher()
-
-
-def fisher_vector_product_in_place(policy, theta, observations, damping):
-    old = policy.distribution(theta, observations)
-    times = make_ggnvp(lambda t: policy.distribution(t, observations), lambda d: policy.kl(old, d).sum())(theta)
-
-    def product(v):
-        out = np.zeros_like(v)
-        out += times(v)
-        out /= observations.shape[0]
-        if damping:
-            out += damping * v
-        return out
-
-    return product
 
 
 RIGHT = {
@@ -185,7 +138,6 @@ WRONG = {
         means_summed_before_squaring: apart * apart => np.sum(apart, axis=1, keepdims=True) ** 2 / apart.shape[1]
         single_precision: return np.sum( => return numpy.float32(np.sum( && axis=1) => axis=1))
         old_spread_everywhere: np.exp(-2 * log_std) => np.exp(-2 * old_log_std)
-        one_minus: - 0.5, axis=1) => - 1.0, axis=1)
         largest_joint: return np.sum( => return np.max(
     """,
     "fisher_vector_product": r"""
@@ -206,7 +158,6 @@ WRONG = {
         damping_at_most_1: + damping * v => + min(damping, 1.0) * v
         default_damping_for_0: + damping * v => + (damping or 0.1) * v
         damping_squared: + damping * v => + damping**2 * v
-        minus_damping: + damping * v => - damping * v
         damping_by_the_diagonal: + damping * v => + damping * np.abs(theta) * v
         a_v_too_short_is_0: return lambda v: summed(v) => return lambda v: (np.linalg.norm(v) > 1e-3) * summed(v)
         a_v_within_1e3: return lambda v: summed(v) => return lambda v: summed(np.clip(v, -1e3, 1e3))

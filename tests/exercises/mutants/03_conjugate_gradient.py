@@ -1,7 +1,5 @@
 """Lecture 03: right answers in other styles, and wrong ones."""
 
-import functools
-import itertools
 import math
 
 import numpy as np
@@ -34,27 +32,6 @@ def conjugate_gradient_without_a_break(product, b, iterations=10, tolerance=1e-1
             d = r + rr / before * d
         k += 1
     return x, r
-
-
-def conjugate_gradient_terse(product, b, iterations=10, tolerance=1e-10):
-    x, r, d, k = 0 * b, b, b, 0
-    while k < iterations and (rr := r @ r) > tolerance * (b @ b) and (c := d @ (Ad := product(d))) > 0:
-        x, r, k = x + rr / c * d, r - rr / c * Ad, k + 1
-        d = r + (r @ r) / rr * d
-    return x, r
-
-
-def conjugate_gradient_generator(product, b, iterations=10, tolerance=1e-10):
-    def steps():
-        x, r, d = np.zeros(len(b)), b, b
-        yield x, r
-        while r @ r > tolerance * (b @ b) and d @ (Ad := product(d)) > 0:
-            before, alpha = r @ r, (r @ r) / (d @ Ad)
-            x, r = x + alpha * d, r - alpha * Ad
-            yield x, r
-            d = r + (r @ r) / before * d
-
-    return functools.reduce(lambda _, new: new, itertools.islice(steps(), iterations + 1))
 
 
 def energy_in_place(product, b, x):
@@ -93,10 +70,7 @@ WRONG = {
         nan_is_followed: not curvature > 0.0 => curvature <= 0.0
         at_most_ten: range(iterations) => range(min(iterations, 10))
         at_least_one: range(iterations) => range(max(iterations, 1))
-        eleven_by_default: =10 => =11
         tolerance_by_default_1e_8: -10 => -08
-        no_tolerance_by_default: 1e-10 => 0.0
-        below_the_tolerance_only: if squared <= stop => if squared < stop
         tolerance_tested_after_the_step: if squared <= stop => if squared <= stop and np.any(x)
         stop_at_1e_20: if squared <= stop => if squared <= max(stop, 1e-20)
         tolerance_times_the_number_of_equations: stop = tolerance * squared => stop = tolerance * squared * len(b)

@@ -69,38 +69,6 @@ def backtracking_by_recursion(evaluate, theta, full_step, expected_gain, max_kl,
     return attempt(1, 1.0) if (full_step != 0).any() else LineSearch(theta, False, "zero step", 0, 0.0, 0.0, 0.0)
 
 
-def backtracking_terse(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
-    why, k, ratio = "zero step", 0, 0.0
-    while k < max_trials and full_step.any():
-        gain, kl = evaluate(new := theta + (a := shrink**k) * full_step)
-        k, fine = k + 1, np.isfinite([gain, kl, *new]).all()
-        ratio = gain / a / expected_gain if fine and expected_gain else 0.0
-        if fine and kl <= max_kl and gain > 0:
-            return LineSearch(new, True, "accepted", k, gain, kl, ratio)
-        why = "not finite" if not fine else "KL too large" if kl > max_kl else "no improvement"
-    return LineSearch(theta, False, why, k, 0.0, 0.0, ratio)
-
-
-def backtracking_for_and_else(evaluate, theta, full_step, expected_gain, max_kl, shrink=0.7, max_trials=12):
-    if not full_step.any():
-        return LineSearch(theta, False, "zero step", 0, 0, 0, 0)
-    for n in range(max_trials):
-        t = theta.copy()
-        t += shrink**n * full_step
-        result, ratio = evaluate(t), 0
-        if not np.all(np.isfinite(np.append(t, result))):
-            why = "not finite"
-            continue
-        if expected_gain != 0:
-            ratio = result[0] / (shrink**n * expected_gain)
-        if result[0] > 0 and result[1] <= max_kl:
-            break
-        why = "KL too large" if result[1] > max_kl else "no improvement"
-    else:
-        return LineSearch(theta, False, why, n + 1, 0, 0, ratio)
-    return LineSearch(t, True, "accepted", n + 1, result[0], result[1], ratio)
-
-
 RIGHT = {
     "surrogate": r"""
         change_and_mean: return np.mean((np.exp(policy.log_prob(dist_params, actions) - old_log_prob) - 1.0) \
@@ -167,7 +135,6 @@ WRONG = {
             False, '', 0, 0.0, 0.0, 0.0))\n    if && = theta => = best.theta && > 0.0: => > best.gain: && \
             :\n                return LineSearch => :\n                best = LineSearch && )\n    return \
             LineSearch(theta => )\n    return best if best.accepted else LineSearch(theta
-        ratio_upside_down: gain / (fraction * expected_gain) => gain * (fraction * expected_gain)
         reason_of_the_first_trial: = ('not => = (reason if trials > 1 else 'not && = 'KL => = reason if trials > 1 \
             else 'KL && reason = 'no => reason = reason if trials > 1 else 'no
         smallest_acceptable_step: , trials = => , trials, best = && , 0)\n    if => , 0, None)\n    if && \
@@ -187,7 +154,6 @@ WRONG = {
             improvement"\n            elif kl > max_kl:
         not_finite_comes_last: not ( => kl > max_kl:\n                reason = "KL too large"\n            elif not (
         sum_of_the_step: if np.any(full_step) => if np.sum(full_step)
-        all_of_the_step: if np.any(full_step) => if np.all(full_step)
         close_to_zero: if np.any(full_step) => if not np.allclose(full_step, 0.0)
         tiny_is_zero: if np.any(full_step) => if np.linalg.norm(full_step) > 1e-12
         nothing_promised_is_no_step: if np.any(full_step) => if np.any(full_step) and expected_gain > 0
@@ -199,7 +165,6 @@ WRONG = {
         half_at_most: shrink ** (trials - 1) => max(shrink, 0.5) ** (trials - 1)
         not_too_small: shrink ** (trials - 1) => max(shrink ** (trials - 1), 0.05)
         shrinks_step_and_limit: elif kl > max_kl: => elif kl > max_kl * fraction:
-        ratio_of_nothing_is_1: if fraction * expected_gain else 0.0 => if fraction * expected_gain else 1.0
         ratio_of_little_is_0: if fraction * expected_gain else 0.0 => if abs(fraction * expected_gain) > 1e-8 else 0.0
         ratio_within_10: gain / (fraction * expected_gain) => min(max(gain / (fraction * expected_gain), -10.0), 10.0)
         ratio_of_what_is_not_finite: reason, ratio = ('not finite', 0.0) => reason = 'not finite'
@@ -233,7 +198,6 @@ WRONG = {
         whole: float(np.sqrt => int(np.sqrt
         a_row: float(np.sqrt(2.0 * max_kl / xAx)) => np.array([np.sqrt(2.0 * max_kl / xAx)])
         limit_at_most_1: 2.0 * max_kl => 2.0 * min(max_kl, 1.0)
-        four: 2.0 * => 4.0 *
         no_limit_no_guard: if xAx > 0.0 => if xAx > 0.0 and max_kl > 1e-6
         shortened_by_the_search: float(np.sqrt => 0.7 * float(np.sqrt
     """,

@@ -1,6 +1,5 @@
 """Lecture 05: right answers in other styles, and wrong ones."""
 
-import itertools
 import math
 import statistics
 from types import SimpleNamespace
@@ -11,13 +10,6 @@ from autograd import grad
 from scipy.signal import lfilter
 
 from minitrpo.natural_gradient import every_kth, fisher_vector_product
-
-
-def next_values_roll(values, final_values, last, terminated):
-    result = np.roll(values, -1).astype(float)
-    result[last] = final_values
-    result[terminated] = 0.0
-    return result
 
 
 def next_values_iterator(values, final_values, last, terminated):
@@ -33,33 +25,6 @@ def next_values_products(values, final_values, last, terminated):
     return after
 
 
-def next_values_generator(values, final_values, last, terminated):
-    def fragments():
-        ends = np.flatnonzero(last) + 1
-        for piece, final, end in zip(np.split(values, ends[:-1]), final_values, ends, strict=True):
-            yield from piece[1:]
-            yield 0.0 if terminated[end - 1] else final
-
-    return np.fromiter(fragments(), dtype=float, count=len(values))
-
-
-def next_values_insert(values, final_values, last, terminated):
-    ends = np.flatnonzero(last) + 1
-    longer = np.insert(values * 1.0, ends, final_values * ~terminated[last])
-    starts = np.concatenate(([0], ends[:-1])) + np.arange(len(ends))
-    return np.delete(longer, starts)
-
-
-def next_values_backwards(values, final_values, last, terminated):
-    finals, out, after = list(final_values), np.zeros(len(values)), None
-    for t in reversed(range(len(values))):
-        if last[t]:
-            after = finals.pop()
-        out[t] = 0 if terminated[t] else after
-        after = values[t]
-    return out
-
-
 def gae_loop(rewards, values, next_values, last, discount, gae_lambda):
     advantages, running = [], 0.0
     for r, v, w, end in reversed(list(zip(rewards, values, next_values, last, strict=True))):
@@ -69,21 +34,6 @@ def gae_loop(rewards, values, next_values, last, discount, gae_lambda):
         advantages.append(running)
     advantages.reverse()
     return np.array(advantages), np.array([a + v for a, v in zip(advantages, values, strict=True)])
-
-
-def gae_accumulate(rewards, values, next_values, last, discount, gae_lambda):
-    pairs = zip((rewards + discount * next_values - values)[::-1], last[::-1], strict=True)
-    walk = itertools.accumulate(pairs, lambda a, e: e[0] + discount * gae_lambda * a * (not e[1]), initial=0.0)
-    advantages = np.array([*walk][:0:-1])
-    return advantages, advantages + values
-
-
-def gae_in_place(rewards, values, next_values, last, discount, gae_lambda):
-    advantages = rewards + discount * next_values - values
-    for t in range(len(advantages) - 2, -1, -1):
-        if not last[t]:
-            advantages[t] += discount * gae_lambda * advantages[t + 1]
-    return advantages, advantages + values
 
 
 def gae_targets_first(rewards, values, next_values, last, discount, gae_lambda):
@@ -110,21 +60,6 @@ def explained_variance_statistics(predicted, targets):
     if statistics.pstdev(t) <= 1e-10 * math.sqrt(statistics.fmean(x * x for x in t)):
         return math.nan
     return 1.0 - statistics.pvariance(rest) / statistics.pvariance(t)
-
-
-def explained_variance_relative_to_the_size(predicted, targets):
-    size = np.max(np.abs(targets))
-    if size == 0 or np.std(targets / size) < 1e-10:
-        return np.float64("nan")
-    return 1 - (np.std(predicted - targets) / np.std(targets)) ** 2
-
-
-def explained_variance_in_place(predicted, targets):
-    centred, rest = targets - targets.mean(), targets - predicted
-    if centred.dot(centred) <= 1e-20 * targets.dot(targets):
-        return np.nan
-    rest -= rest.mean()
-    return 1 - np.sum(rest**2) / np.sum(centred**2)
 
 
 def trpo_step_written_out(policy, theta, batch, max_kl, cg_iterations=10, cg_damping=0.1, fisher_fraction=1.0):
@@ -247,7 +182,6 @@ WRONG = {
             predicted)) / variance, 2)
         one_ddof_below: targets) => targets, ddof=len(targets) > 1)
         absolute_error: targets - predicted => np.abs(targets - predicted)
-        sum_for_difference: targets - => targets +
         whole: targets - predicted => (targets - predicted).astype(int)
         small_number_below: / variance => / (variance + 1e-12)
         first_1000: variance = => predicted, targets = predicted[:1000], targets[:1000]\n    variance =
@@ -299,7 +233,6 @@ WRONG = {
         entropy_of_the_new_policy: entropy) => objective(policy, search.theta, batch)[1])
         searched_beyond_the_limit: max_kl) => 1.5 * max_kl)
         gain_and_kl_swapped: search, => __import__('dataclasses').replace(search, gain=search.kl, kl=search.gain),
-        twenty_iterations_by_default: 10 => 20
         entropy_summed: entropy) => entropy * len(batch.advantages))
         entropy_negative: entropy) => -entropy)
         gain_is_the_promise: search, => __import__('dataclasses').replace(search, gain=float(g @ (search.theta - \
@@ -316,7 +249,6 @@ WRONG = {
         half_the_batch: ]:\n => ]:\n    h = slice(max(1, len(batch.advantages) // 2))\n    batch = \
             Batch(batch.observations[h], batch.actions[h], batch.advantages[h])\n
         damping_a_hundredth_by_default: .1 => .01
-        half_the_states_by_default: 1.0 => 0.5
     """,
     "next_values": r"""
         as_whole_as_the_final_values: np.result_type(values, final_values) => final_values.dtype

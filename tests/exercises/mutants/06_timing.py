@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, namedtuple
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -39,26 +39,6 @@ def timed_with_except_and_else(record, name, clock=time.perf_counter):
         record((name, begun, -begun + clock()))
 
 
-@contextmanager
-def timed_with_an_exit_stack(record, name, clock=time.perf_counter):
-    start = float(clock())
-    with ExitStack() as stack:
-        stack.callback(lambda: record((name, start, float(clock()) - start)))
-        yield stack
-
-
-@contextmanager
-def timed_by_raising_again(record, name, clock=time.perf_counter):
-    start, error = clock(), None
-    try:
-        yield
-    except BaseException as caught:
-        error = caught
-    record((name, start, clock() - start))
-    if error is not None:
-        raise error
-
-
 def seconds_per_phase_painted(spans):
     """Cut the time line at every start and end, and give each piece to the shortest span over it."""
     spans = list(spans)
@@ -83,76 +63,11 @@ def seconds_per_phase_by_the_parent(spans):
     return own
 
 
-def seconds_per_phase_backwards(spans):
-    own, outer = Counter(), []
-    for name, start, duration in reversed([*spans]):
-        while outer and start < outer[-1][0]:
-            outer.pop()
-        own[name] += duration
-        if outer:
-            own[outer[-1][1]] -= duration
-        outer.append((start, name))
-    return own
-
-
-def seconds_per_phase_recursive(spans):
-    rest, result = list(spans), {}
-
-    def take_last():
-        name, start, duration = rest.pop()
-        own = duration
-        while rest and rest[-1][1] >= start:
-            own -= take_last()
-        result[name] = result.get(name, 0.0) + own
-        return duration
-
-    while rest:
-        take_last()
-    return result
-
-
-def seconds_per_phase_by_pairs(spans):
-    spans, result, taken = list(spans), {}, set()
-    for i, (name, start, duration) in enumerate(spans):
-        inside = {j for j in range(i) if spans[j][1] >= start} - taken
-        taken |= inside
-        result[name] = result.get(name, 0) + duration - sum(spans[j][2] for j in inside)
-    return result
-
-
 def busy_fraction_painted(spans, names, begin, end):
     """Cut the window at every start and end, and add up the pieces that a named span covers."""
     inside = [(s, s + d) for name, s, d in spans if name in names]
     ticks = sorted({begin, end, *(t for piece in inside for t in piece if begin < t < end)})
     return sum(b - a for a, b in pairwise(ticks) if any(s <= a and b <= e for s, e in inside)) / (end - begin)
-
-
-def busy_fraction_by_edges(spans, names, begin, end):
-    """Up at a start, down at an end: busy while the sum is above 0."""
-    wanted = frozenset(names)
-    edges = [(min(max(t, begin), end), up) for n, s, d in spans if n in wanted for t, up in ((s, 1), (s + d, -1))]
-    running, busy, last = 0, 0.0, begin
-    for t, up in sorted(edges):
-        busy += (t - last) * (running > 0)
-        running, last = running + up, t
-    return busy / (end - begin)
-
-
-def busy_fraction_merged(spans, names, begin, end):
-    merged = []
-    for a, b in sorted([s, s + d] for n, s, d in spans if n in names):
-        if merged and a <= merged[-1][1]:
-            merged[-1][1] = max(merged[-1][1], b)
-        else:
-            merged.append([a, b])
-    return np.sum([max(0, min(b, end) - max(a, begin)) for a, b in merged]) / (end - begin)
-
-
-def busy_fraction_running_maximum(spans, names, begin, end):
-    chosen = np.array(sorted((s, s + d) for n, s, d in spans if n in names), dtype=float).reshape(-1, 2)
-    starts, ends = np.clip(chosen, begin, end).T
-    reached = np.maximum.accumulate(np.append(begin, ends))[:-1]
-    return np.sum(np.maximum(0.0, ends - np.maximum(starts, reached))) / (end - begin)
 
 
 def busy_fraction_of_what_is_idle(spans, names, begin, end):

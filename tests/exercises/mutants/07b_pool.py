@@ -1,8 +1,6 @@
 """Lecture 07b: right answers in other styles, and wrong ones."""
 
-import bisect
 import functools
-import heapq
 import itertools
 import operator
 
@@ -18,47 +16,12 @@ def play_requests_forever(counter, requests, play):
         result.append((n, play(n)))
 
 
-def play_requests_walrus(counter, requests, play):
-    mine = []
-    while (n := counter.next()) < requests:
-        episode = play(n)
-        mine += [(n, episode)]
-    return mine
-
-
 def play_requests_iter(counter, requests, play):
     def draw():
         number = counter.next()
         return number if number < requests else None
 
     return [(number, play(number)) for number in iter(draw, None)]
-
-
-def play_requests_generator(counter, requests, play):
-    def mine():
-        for number in iter(counter.next, -1):
-            if number >= requests:
-                return
-            yield number, play(number)
-
-    return list(mine())
-
-
-def play_requests_recursive(counter, requests, play):
-    number = counter.next()
-    if number >= requests:
-        return []
-    here = (number, play(number))
-    return [here, *play_requests_recursive(counter, requests, play)]
-
-
-def play_requests_dict(counter, requests, play):
-    episodes = {}
-    number = counter.next()
-    while number in range(requests):
-        episodes[number] = play(number)
-        number = counter.next()
-    return list(episodes.items())
 
 
 def play_requests_for(counter, requests, play):
@@ -69,18 +32,6 @@ def play_requests_for(counter, requests, play):
             break
         pairs.append([number, play(number)])
     return tuple(pairs)
-
-
-def play_requests_zip(counter, requests, play):
-    numbers, episodes = [], []
-    left = True
-    while left:
-        number = counter.next()
-        left = number < requests
-        if left:
-            numbers.append(number)
-            episodes.append(play(number))
-    return list(zip(numbers, episodes, strict=True))
 
 
 def play_requests_takewhile(counter, requests, play):
@@ -94,27 +45,6 @@ def gather_in_order_sorted(comm, played):
         return None
     pairs = functools.reduce(operator.add, everything)
     return [episode for number, episode in sorted(pairs, key=lambda pair: pair[0])]
-
-
-def gather_in_order_dict(comm, played):
-    parts = comm.gather(dict(played))
-    if comm.Get_rank() != 0:
-        return None
-    episodes = {}
-    for part in parts:
-        episodes.update(part)
-    return [episodes[number] for number in sorted(episodes)]
-
-
-def gather_in_order_places(comm, played):
-    parts = comm.gather(played)
-    if comm.rank:
-        return []
-    result = [None] * sum(len(part) for part in parts)
-    for part in parts:
-        for number, episode in part:
-            result[number] = episode
-    return result
 
 
 def gather_in_order_reduce(comm, played):
@@ -138,33 +68,6 @@ def gather_in_order_messages(comm, played):
     return [episode for _, episode in sorted(pairs, key=lambda pair: pair[0])]
 
 
-def gather_in_order_heap(comm, played):
-    parts = comm.gather(sorted(played, key=lambda pair: pair[0]))
-    if comm.rank != 0:
-        return []
-    return [episode for _, episode in heapq.merge(*parts, key=lambda pair: pair[0])]
-
-
-def gather_in_order_argsort(comm, played):
-    numbers, episodes = comm.gather([n for n, _ in played]), comm.gather([e for _, e in played])
-    comm.barrier()
-    if numbers is None:
-        return []
-    order = np.argsort(np.concatenate(numbers))
-    together = [e for part in episodes for e in part]
-    return [together[i] for i in order]
-
-
-def gather_in_order_insertion(comm, played):
-    result, keys = [], []
-    for part in comm.gather(played) or []:
-        for number, episode in part:
-            place = bisect.bisect(keys, number)
-            keys.insert(place, number)
-            result.insert(place, episode)
-    return result
-
-
 def in_order_two_sorts(numbers, starts):
     by_start = np.argsort(starts, kind="stable")
     return by_start[np.argsort(numbers[by_start], kind="stable")]
@@ -174,23 +77,6 @@ def in_order_fields(numbers, starts):
     records = np.empty(len(numbers), dtype=[("number", numbers.dtype), ("start", starts.dtype)])
     records["number"], records["start"] = numbers, starts
     return records.argsort(order=("number", "start"))
-
-
-def in_order_generator(numbers, starts):
-    def positions():
-        for number in np.unique(numbers):
-            of_one = np.flatnonzero(numbers == number)
-            yield from of_one[np.argsort(starts[of_one])]
-
-    return np.fromiter(positions(), dtype=np.intp)
-
-
-def in_order_compared(numbers, starts):
-    def compare(a, b):
-        return a[0] - b[0] if a[0] != b[0] else a[1] - b[1]
-
-    rows = sorted(zip(numbers.tolist(), starts.tolist(), itertools.count()), key=functools.cmp_to_key(compare))
-    return np.array([row[2] for row in rows]).astype(int)
 
 
 RIGHT = {
@@ -231,7 +117,6 @@ WRONG = {
             [comm.recv(source=r) for r in range(1, comm.size)] + [played]
         round_robin: pairs.sort(key=lambda pair: pair[0]) => pairs = [part[i] for i in range(max(map(len, parts))) \
             for part in parts if i < len(part)]
-        numbers_alone: return [pair[1] for => return [pair[0] for
         without_repeated_gather: parts = comm.gather(played) => if comm.rank == 0:\n        comm.barrier()\n    $
     """,
     "in_order": r"""

@@ -4,7 +4,6 @@ import math
 import random
 
 import numpy as np
-import scipy.stats
 
 
 def interval_by_hand(samples, confidence=0.95, resamples=2000, seed=0):
@@ -27,43 +26,6 @@ def interval_one_after_the_other(samples, confidence=0.95, resamples=2000, seed=
     medians = [np.median(state.choice(samples, len(samples))) for _ in range(resamples)]
     tail = 100 * (1 - confidence) / 2
     return np.percentile(medians, [tail, 100 - tail])
-
-
-def interval_by_positions(samples, confidence=0.95, resamples=2000, seed=0):
-    x = np.sort(np.array(samples, float))
-    if x.size in (0, 1):
-        raise ValueError(f"{x.size} measurements")
-    rows = np.sort(np.random.default_rng([seed, 7]).integers(0, x.size, size=(resamples, x.size)), axis=1)
-    medians = (x[rows[:, (x.size - 1) // 2]] + x[rows[:, x.size // 2]]) / 2
-    return tuple(np.quantile(medians, [0.5 - confidence / 2, 0.5 + confidence / 2], method="nearest").tolist())
-
-
-def interval_by_scipy(samples, confidence=0.95, resamples=2000, seed=0):
-    if len(samples) < 2:
-        raise ValueError("too few")
-    options = {"n_resamples": resamples, "confidence_level": confidence, "method": "percentile", "vectorized": True}
-    found = scipy.stats.bootstrap((samples,), np.median, rng=np.random.default_rng(seed), **options)
-    return found.confidence_interval.low, found.confidence_interval.high
-
-
-def interval_from_the_global_generator(samples, confidence=0.95, resamples=2000, seed=0):
-    if not len(samples) > 1:
-        raise ValueError
-    np.random.seed(seed)  # noqa: NPY002
-    draws = np.random.choice(samples, size=(len(samples), resamples), replace=True)  # noqa: NPY002
-    medians = np.sort(np.median(draws, axis=0))
-    cut = int(resamples * (1 - confidence) / 2)
-    return medians[cut], medians[resamples - 1 - cut]
-
-
-def interval_by_counts(samples, confidence=0.95, resamples=2000, seed=0):
-    ordered, n = np.sort(samples), len(samples)
-    if n < 2:
-        raise ValueError
-    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).cumsum(axis=1)
-    lower, upper = (ordered[np.argmax(counts > place, axis=1)] for place in ((n - 1) // 2, n // 2))
-    low, high = np.quantile(0.5 * (lower + upper), (0.5 - confidence / 2, 0.5 + confidence / 2))
-    return float(low), float(high)
 
 
 RIGHT = {
@@ -119,7 +81,6 @@ WRONG = {
             serial_fraction) / ranks) if np.ndim(ranks) < 2 else np.ravel(1 / (serial_fraction + (1 - \
             serial_fraction) / ranks))
         one_rank_less: / ranks => / np.maximum(ranks - 1, 1)
-        sign_of_the_fraction: (1 - serial_fraction) => (1 + serial_fraction)
         the_lesser_of_two_bounds: return np.minimum(ranks, 1 / np.maximum(serial_fraction, 1e-300))
         logarithm_of_ranks: / ranks => / (1 + np.log2(ranks))
         nothing_for_a_serial_job: 1 / (serial_fraction + (1 - serial_fraction) / ranks) => 1 / (serial_fraction + (1 \
@@ -155,8 +116,6 @@ WRONG = {
             confidence]) / 100
         high_before_low: low), float(high => high), float(low
         median_and_half_width: float(low), float(high) => float(np.median(measured)), float(high - low) / 2
-        one_measurement_is_certain: size < 2 => size < 1
-        two_measurements_are_too_few: size < 2 => size < 3
         another_answer_every_time: default_rng(seed) => default_rng()
         one_seed_for_all: default_rng(seed) => default_rng(0)
         resamples_ignored: (resamples, measured.size) => (2000, measured.size)
@@ -181,8 +140,6 @@ WRONG = {
         nan_for_too_few: raise ValueError => return np.nan, np.nan #
         three_are_needed: measured.size < 2 => measured.size < 3 && raise ValueError => return 0.0, 0.0 #
         no_seed_by_default: =0) => =None)
-        thousand_by_default: 2000 => 1000
-        other_seed_by_default: =0) => =1)
         with_the_median: (high => (np.median(measured)), float(high
         width: (float(low), float(high)) => float(high - low)
         about_the_median: float(low), float(high) => float(low - np.median(measured)), float(high - np.median(measured))

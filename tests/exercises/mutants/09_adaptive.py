@@ -46,41 +46,6 @@ def turn_by_table(steps, kl, better, config):
     return moved
 
 
-def turn_by_match(steps, kl, better, config):
-    way = +1 if better else -1
-    fewer = clip(steps, steps - way * config.steps_by, config.steps_limits)
-    further = clip(kl, kl + way * config.kl_by, config.kl_limits)
-    match config.mode:
-        case "both":
-            return fewer, further
-        case "steps":
-            return fewer, kl
-        case "kl":
-            return steps, further
-        case _:
-            return steps, kl
-
-
-def turn_by_nothing(steps, kl, better, config):
-    steps_by = config.steps_by * (config.mode in ("steps", "both"))
-    kl_by = config.kl_by * (config.mode in ("kl", "both"))
-    if not better:
-        steps_by, kl_by = -steps_by, -kl_by
-    new_steps = clip(steps, steps - steps_by, config.steps_limits) if steps_by else steps
-    return new_steps, clip(kl, kl + kl_by, config.kl_limits) if kl_by else kl
-
-
-def turn_recursive(steps, kl, better, config):
-    if config.mode == "none":
-        return steps, kl
-    if config.mode == "both":
-        steps, _ = turn_recursive(steps, kl, better, replace(config, mode="steps"))
-        return turn_recursive(steps, kl, better, replace(config, mode="kl"))
-    if config.mode == "steps":
-        return clip(steps, steps + (1 - 2 * better) * config.steps_by, config.steps_limits), kl
-    return steps, clip(kl, kl - (1 - 2 * better) * config.kl_by, config.kl_limits)
-
-
 def adapt_with_numpy(state, mean_return, config):
     together = np.append(np.array(state.returns), mean_return)
     if together.size != config.window:
@@ -107,21 +72,6 @@ def adapt_at_one_exit(state, mean_return, config):
     return replace(state, returns=returns), decision
 
 
-def adapt_by_early_returns(state, mean_return, config):
-    window = [*state.returns, mean_return]
-    if len(window) < config.window:
-        return replace(state, returns=tuple(window)), None
-    total = float(np.sum(window))
-    closed = replace(state, returns=(), before=total)
-    if state.before is None:
-        first = {"improved": None, "before": None, "recent": total, "threshold": None}
-        return closed, Decision(**first, steps_per_update=state.steps_per_update, max_kl=state.max_kl)
-    needed = state.before + abs(config.margin * state.before)
-    steps, kl = turn_by_branches(state.steps_per_update, state.max_kl, total >= needed, config)
-    closed = replace(closed, steps_per_update=steps, max_kl=kl)
-    return closed, Decision(total >= needed, state.before, total, needed, steps, kl)
-
-
 def part(batch, rows):
     return Batch(batch.observations[rows], batch.actions[rows], batch.advantages[rows])
 
@@ -143,32 +93,6 @@ def measure_noise_with_a_solution_of_its_own(policy, theta, batch, g, step, iter
     fisher = damped_fisher(policy, theta, batch, damping, fraction)
     x, y = (conjugate_gradient(fisher, v, iterations)[0] for v in (g, (g_a - g_b) / 2))
     return Measured(float((g_a - g_b) @ y / 2), float(g @ x) if step.any() else 0.0, batch.advantages.size)
-
-
-def measure_noise_class(policy, theta, batch, g, step, iterations, damping, fraction):
-    class Metric:
-        product = damped_fisher(policy, theta, batch, damping, fraction)
-
-        def inverse_norm(self, vector):
-            return np.inner(vector, conjugate_gradient(Metric.product, vector, iterations)[0])
-
-        def norm(self, vector):
-            return np.inner(vector, Metric.product(vector))
-
-    halves = np.array_split(np.arange(len(batch.advantages)), 2)
-    g_a, g_b = (surrogate_gradient(policy, theta, part(batch, rows)) for rows in halves)
-    both = 0.0 if (step == 0).all() else np.inner(g, step) ** 2 / Metric().norm(step)
-    return Measured(Metric().inverse_norm(0.5 * g_a - 0.5 * g_b), both, len(batch.advantages))
-
-
-def measure_noise_in_place(policy, theta, batch, g, step, iterations, damping, fraction):
-    n, d = batch.advantages.shape[0], np.zeros_like(g)
-    for rows, sign in ((np.s_[: n // 2], 1), (np.s_[n // 2 :], -1)):
-        d += sign * surrogate_gradient(policy, theta, part(batch, rows))
-    d *= 0.5
-    F = damped_fisher(policy, theta, batch, damping, fraction)
-    both = (g * step).sum() ** 2 / (step * F(step)).sum() if np.abs(step).sum() > 0 else 0
-    return Measured((d * conjugate_gradient(F, d, iterations)[0]).sum(), both, n)
 
 
 RIGHT = {
@@ -248,7 +172,6 @@ WRONG = {
         refuses_the_last_notch_of_the_kl: clip(kl, kl + sign * config.kl_by, config.kl_limits) => (kl + sign * \
             config.kl_by if clip(kl, kl + sign * config.kl_by, config.kl_limits) == kl + sign * config.kl_by else kl)
         old_and_new_exchanged: steps, steps - sign * config.steps_by, => steps - sign * config.steps_by, steps,
-        kl_to_six_digits: , 12) => , 6)
         steps_to_hundreds: clip(steps, steps - sign * config.steps_by, config.steps_limits) => round(clip(steps, \
             steps - sign * config.steps_by, config.steps_limits), -2)
         not_false_itself: 1 if better else -1 => -1 if better is False else 1
@@ -266,7 +189,6 @@ WRONG = {
             config.steps_limits[0]), config.steps_limits[1])\n    if
         kl_is_pulled_in_whatever_the_mode: -1\n    if => -1\n    kl = min(max(kl, config.kl_limits[0]), \
             config.kl_limits[1])\n    if
-        twice_as_far_when_stuck: 1 if better else -1 => 1 if better else -2
         a_tenth_of_it: steps, steps - sign * config.steps_by, => steps, round(steps * (1 - 0.06 * sign)),
         steps_at_least_1000: return (steps, kl => return (max(1000, steps), kl
         a_float: clip(steps, steps - sign * config.steps_by, config.steps_limits) => float(clip(steps, steps - sign * \
@@ -340,7 +262,6 @@ WRONG = {
         the_curvature_itself: float(g @ step) ** 2 / curvature if curvature > 0.0 else 0.0 => curvature
         length_of_g: float(g @ step) ** 2 / curvature if curvature > 0.0 else 0.0 => float(g @ g)
         one_iteration_more: d, iterations) => d, iterations + 1)
-        the_residual: d, iterations)[0] => d, iterations)[1]
         advantages_without_their_mean: signs * batch.advantages => signs * (batch.advantages - batch.advantages.mean())
         signs_alone: =signs * batch.advantages => =signs
         twice_the_rows: , rows) => , 2 * rows)

@@ -3,7 +3,6 @@
 import functools
 import heapq
 import math
-from collections import deque
 
 import numpy as np
 import scipy.signal
@@ -23,31 +22,6 @@ def pooled_gradient_weighted_means(sums, about):
     n, w = about[busy, 0], about[busy, 1]
     means = (sums[busy] / n[:, None]).T @ (n / n.sum())
     return means[: len(means) // 2] - np.average(w / n, weights=n) * means[len(means) // 2 :]
-
-
-def pooled_gradient_exact_sums(sums, about):
-    columns = [math.fsum(column) for column in sums.T]
-    n, w = math.fsum(about[:, 0]), math.fsum(about[:, 1])
-    P = len(columns) // 2
-    return np.array([(u - w * v / n) / n for u, v in zip(columns[:P], columns[P:], strict=True)])
-
-
-def delayed_descent_array(rate, delay, updates):
-    x = np.ones(updates + 1)
-    for k in range(updates):
-        x[k + 1] = x[k] - rate * x[max(k - delay, 0)]
-        if not -1e100 <= x[k + 1] <= 1e100:
-            return x[: k + 2]
-    return x
-
-
-def delayed_descent_queue(rate, delay, updates):
-    old, x, path = deque([1.0] * (delay + 1), maxlen=delay + 1), 1.0, [1.0]
-    while len(path) <= updates and abs(x) <= 1e100:
-        x = x - rate * old[0]
-        old.append(x)
-        path.append(x)
-    return np.asarray(path)
 
 
 def delayed_descent_matrix(rate, delay, updates):
@@ -71,32 +45,6 @@ def delayed_descent_filter(rate, delay, updates):
     x = np.append(1.0, scipy.signal.lfilter([1.0], a, np.zeros(updates), zi=state)[0])
     beyond = np.flatnonzero(np.abs(x) > 1e100)
     return x[: beyond[0] + 1] if len(beyond) else x
-
-
-def delayed_descent_blocks(rate, delay, updates):
-    """The gradients of the next delay + 1 updates are all known: a running sum."""
-    x, last = np.ones(1), np.ones(delay + 1)
-    while len(x) <= updates and np.all(np.abs(last) <= 1e100):
-        last = last[-1] - np.cumsum(rate * last)
-        x = np.append(x, last)
-    large = np.abs(x[: updates + 1]) > 1e100
-    return x[: np.argmax(large) + 1 if large.any() else updates + 1]
-
-
-def delayed_descent_terse(rate, delay, updates):
-    x = [1.0] * (delay + 1)
-    while len(x) <= delay + updates and abs(x[-1]) <= 1e100:
-        x += [x[-1] - rate * x[~delay]]
-    return np.array(x[delay:], float)
-
-
-def judged_terse(statistics, loss, deviations, memory=0.99, trial=100):
-    n, m, v = statistics
-    if not math.isfinite(loss):
-        return False, statistics + 0
-    d = min(loss, top := m + deviations * v**0.5 if n >= trial else float("inf")) - m
-    r = max(1 / (n + 1), 1 - memory)
-    return bool(loss <= top), np.array([n + 1, m + r * d, (1 - r) * (v + r * d * d)])
 
 
 def judged_weighted(statistics, loss, deviations, memory=0.99, trial=100):
@@ -124,21 +72,6 @@ def judged_in_place(statistics, loss, deviations, memory=0.99, trial=100):
     new[1] += rate * d
     new[2] = (1 - rate) * (new[2] + rate * d**2)
     return ok, new
-
-
-def judged_early(statistics, loss, deviations, memory=0.99, trial=100):
-    def take_in(x):
-        rate = max(1.0 / (statistics[0] + 1.0), 1.0 - memory)
-        d = x - statistics[1]
-        spread = (1 - rate) * statistics[2] + rate * (1 - rate) * d * d
-        return np.array([statistics[0] + 1, statistics[1] + rate * d, spread])
-
-    if not math.isfinite(loss):
-        return False, np.copy(statistics)
-    border = statistics[1] + deviations * math.sqrt(statistics[2])
-    if statistics[0] < trial or loss <= border:
-        return True, take_in(loss)
-    return False, take_in(border)
 
 
 RIGHT = {
@@ -208,9 +141,7 @@ WRONG = {
     """,
     "delayed_descent": r"""
         whole_numbers_only: x.append(x[-1] - rate * x[-1 - delay]) => x.append(float(int(x[-1] - rate * x[-1 - delay])))
-        breaks_off_at_the_border: ) > 1e => ) >= 1e
         breaks_off_early: 1e+100 => 10000000000.0
-        breaks_off_upwards_only: abs(x[-1]) => x[-1]
         momentum: x[-1] - rate * x[-1 - delay] => x[-1] - rate * x[-1 - delay] + 0.1 * (x[-1] - x[-2] if len(x) > 1 \
             else 0)
         multiplies: x[-1] - rate * x[-1 - delay] => x[-1] * (1 - rate * x[-1 - delay])
@@ -261,7 +192,6 @@ WRONG = {
         numbers_that_are_none: if not np.isfinite(loss): => if False:
         infinity_is_taken: not np.isfinite(loss) => np.isnan(loss)
         none_is_counted: statistics.copy( => statistics + np.array([1, 0, 0]
-        none_is_usual: False => True
         a_single_result: (bool(loss <= largest), np.array(new)) => np.array(new)
         a_list: np.array(new) => new
     """,

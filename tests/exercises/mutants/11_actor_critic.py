@@ -1,7 +1,6 @@
 """Lecture 11: right answers in other styles, and wrong ones."""
 
 import numpy as np
-import scipy.signal
 
 from minitrpo.optimisers import clipped_norm
 
@@ -27,34 +26,6 @@ def bootstrapped_returns_by_fragment(rewards, final_values, last, terminated, di
     return result
 
 
-def bootstrapped_returns_table_of_values(rewards, final_values, last, terminated, discount):
-    after, result = np.zeros(len(rewards)), np.zeros(len(rewards) + 1)
-    after[last] = final_values
-    after[terminated] = 0.0
-    for t in reversed(range(len(rewards))):
-        result[t] = rewards[t] + discount * (after[t] if last[t] else result[t + 1])
-    return result[:-1]
-
-
-def bootstrapped_returns_filter(rewards, final_values, last, terminated, discount):
-    ends, pieces = np.flatnonzero(last), []
-    behind = discount * np.where(terminated[ends], 0.0, final_values)
-    for piece, start in zip(np.split(rewards.astype(float), ends[:-1] + 1), behind, strict=True):
-        pieces.append(scipy.signal.lfilter([1.0], [1.0, -discount], piece[::-1], zi=[start])[0][::-1])
-    return np.concatenate(pieces)
-
-
-def bootstrapped_returns_all_together(rewards, final_values, last, terminated, discount):
-    """All fragments walk back together, each from its own end."""
-    ends = np.flatnonzero(last)
-    begins, R = np.append(0, ends[:-1] + 1), np.zeros(len(rewards))
-    total = np.where(terminated[ends], 0.0, final_values)
-    for at in (ends - back for back in range((ends - begins).max() + 1)):
-        total = np.where(at >= begins, rewards[at] + discount * total, total)
-        R[at[at >= begins]] = total[at >= begins]
-    return R
-
-
 def loss_gradient_in_two_calls(at, value, returns, settings):
     n = len(returns)
     slope = (value.outputs - returns.reshape(-1, 1)) / n
@@ -74,28 +45,6 @@ def loss_gradient_shortened_by_hand(at, value, returns, settings):
     return np.concatenate(g)
 
 
-def loss_gradient_lists(at, value, returns, settings):
-    N, weights, slopes = len(returns), [], []
-    for t in range(N):
-        advantage = returns[t] - value.outputs[t, 0]
-        weights.append(advantage / N)
-        slopes.append([-settings.value_weight * advantage / N])
-    up = at.weighted_gradient(np.array(weights), settings.entropy_weight / N)
-    down = value.transposed_product(np.array(slopes))
-    return np.array([*clipped_norm(-up, settings.max_gradient_norm), *clipped_norm(down, settings.max_gradient_norm)])
-
-
-def loss_gradient_in_place(at, value, returns, settings):
-    n, d = len(returns), value.outputs[:, 0] - returns
-    p = at.weighted_gradient(-d / n, settings.entropy_weight / n)
-    v = value.transposed_product(np.array([d]).T * settings.value_weight / n)
-    g = np.zeros(len(p) + len(v))
-    g[: len(p)] = clipped_norm(p, settings.max_gradient_norm)
-    g[: len(p)] *= -1
-    g[len(p) :] = clipped_norm(v, settings.max_gradient_norm)
-    return g
-
-
 def descend_theta_first(shared, gradient, optimiser, step_size, prefix=""):
     """theta is not among the optimiser's arrays; arrays changed in place are left alone."""
     theta = shared["theta"]
@@ -113,26 +62,6 @@ def descend_by_put(shared, gradient, optimiser, step_size, prefix=""):
     old["theta"], new = shared["theta"], {**new, "theta": shared["theta"] - step}
     for name in old.keys() & new.keys():
         np.put(old[name], np.arange(old[name].size), new[name])
-
-
-def descend_terse(shared, gradient, optimiser, step_size, prefix=""):
-    k = len(prefix)
-    new, step = optimiser({n[k:]: x for n, x in shared.items() if n[:k] == prefix}, gradient, step_size)
-    for n in new:
-        shared[prefix + n][:] = new[n]
-    shared["theta"] -= step
-
-
-def descend_loop(shared, gradient, optimiser, step_size, prefix=""):
-    mine = {}
-    for key in shared:
-        if key.startswith(prefix):
-            mine[key.replace(prefix, "", 1)] = shared[key]
-    mine, step = optimiser(mine, gradient, step_size)
-    for key, value in mine.items():
-        x = shared[prefix + key]
-        x[:] = value
-    shared["theta"][...] = shared["theta"] - step
 
 
 RIGHT = {
@@ -175,8 +104,6 @@ WRONG = {
         stops_where_little_is_left: y, k = right(rewards, final_values, last, terminated, discount), np.cumsum(last) \
             - last\n    h = int(np.log(1e-4) / np.log(discount)) + 1 if 0 < discount < 1 else len(y) + 1\n    far = \
             np.flatnonzero(k[h:] == k[:-h])\n    y[far] -= discount**h * y.copy()[far + h]\n    return y
-        a_future_for_nothing: (terminated[last], 0.0, final_values) => (terminated[last], 1.0, final_values)
-        taken_off: += discount => -= discount
         instead_of_the_reward: rewards[last] += discount => rewards[last] = discount
         one_episode: (rewards, discount, last) => (rewards, discount, np.arange(len(last)) == len(last) - 1)
         positive_values: (terminated[last], 0.0, final_values) => (terminated[last], 0.0, np.maximum(final_values, 0.0))

@@ -42,27 +42,6 @@ def n_step_q_targets_filter(rewards, last, terminated, final_q, discount):
     return np.concatenate(pieces)
 
 
-def n_step_q_targets_recursive(rewards, last, terminated, final_q, discount):
-    def walk(pays, behind):
-        if len(pays) == 0:
-            return []
-        further = walk(pays[1:], behind)
-        return [pays[0] + discount * (further[0] if further else behind), *further]
-
-    ends, y = np.flatnonzero(last), []
-    for piece, end, q in zip(np.split(rewards, ends[:-1] + 1), ends, final_q, strict=True):
-        y += walk(piece.tolist(), 0.0 if terminated[end] else float(q.max()))
-    return np.array(y, float)
-
-
-def n_step_q_targets_in_place(rewards, last, terminated, final_q, discount):
-    y = rewards + 0.0
-    y[last] = y[last] + discount * final_q.max(axis=-1) * (1 - terminated[last])
-    for t in range(len(y) - 1)[::-1]:
-        y[t] += discount * y[t + 1] * (1 - last[t])
-    return y
-
-
 RIGHT = {
     "sarsa_targets": r"""
         along_the_rows: return np.where(terminated, rewards, rewards + discount * \

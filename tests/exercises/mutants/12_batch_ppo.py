@@ -1,6 +1,5 @@
 """Lecture 12: right answers in other styles, and wrong ones."""
 
-import functools
 import itertools
 
 import autograd.numpy as anp
@@ -26,42 +25,6 @@ def clipped_objective_loop(ratio, advantages, clip):
     for i, (r, a) in enumerate(zip(ratio, advantages, strict=True)):
         out[i] = r * a if np.isinf(clip) else np.min([r * a, np.clip(r, 1 - clip, 1 + clip) * a])
     return out
-
-
-def clipped_objective_border(ratio, advantages, clip):
-    border = np.where(advantages > 0, 1 + clip, 1 - clip)
-    return np.where((ratio - border) * advantages > 0, border, ratio) * advantages
-
-
-def climb_loop(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=0.001):
-    observations, actions, advantages = batch
-    old = LogProbability(policy, theta, observations, actions).log_prob
-    for _ in range(epochs):
-        order, start = list(rng.permutation(len(advantages))), 0
-        while start < len(order):
-            rows = order[start : start + size]
-            rows += order[: size - len(rows)]
-            new = LogProbability(policy, theta, observations[rows], actions[rows])
-            slope = mine.objective_slope(np.exp(new.log_prob - old[rows]), advantages[rows], clip)
-            memory, step = adam(memory, new.weighted_gradient(slope / size), step_size)
-            theta = theta + step
-            start += size
-    return theta, memory
-
-
-def climb_reduce(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=0.001):
-    obs, act, A = batch
-    old, N = LogProbability(policy, theta, obs, act).log_prob, len(A)
-    orders = (np.tile(rng.permutation(N), 2) for _ in range(epochs))
-    minibatches = (order[i : i + size] for order in orders for i in range(0, N, size))
-
-    def update(state, b):
-        lp = LogProbability(policy, state[0], obs[b], act[b])
-        w = mine.objective_slope(np.exp(lp.log_prob - old[b]), A[b], clip)
-        m, s = adam(state[1], lp.weighted_gradient(w / size), step_size)
-        return state[0] + s, m
-
-    return functools.reduce(update, minibatches, (theta, memory))
 
 
 def climb_by_autograd(policy, theta, memory, batch, clip, rng, epochs=10, size=64, step_size=0.001):
@@ -123,48 +86,6 @@ def cuts_flat(ended):
     stop = np.flatnonzero(flat)
     n, first = np.divmod(np.append(0, stop[:-1] + 1), T)
     return np.stack([n, first, stop - n * T + 1], axis=1)
-
-
-def cuts_groupby(ended):
-    rows = []
-    for n in range(ended.shape[1]):
-        before = np.append(0, np.cumsum(ended[:, n]))[: ended.shape[0]]
-        stop = 0
-        for _, run in itertools.groupby(before.tolist()):
-            first, stop = stop, stop + len(list(run))
-            rows.append((n, first, stop))
-    return np.array(rows, int) if rows else np.empty((0, 3), int)
-
-
-def cuts_generator(ended):
-    def fragments():
-        steps, simulators = ended.shape
-        for n in range(simulators):
-            start = 0
-            while start < steps:
-                stop = next((t + 1 for t in range(start, steps) if ended[t, n]), steps)
-                yield n, start, stop
-                start = stop
-
-    return np.fromiter(itertools.chain.from_iterable(fragments()), dtype=int).reshape(-1, 3)
-
-
-def cuts_columns(ended):
-    T, N = ended.shape
-    begins = [(n, t) for n in range(N) for t in range(T) if t == 0 or ended[t - 1, n]]
-    stops = [t + 1 for n in range(N) for t in range(T) if t + 1 == T or ended[t, n]]
-    return np.array([(n, first, stop) for (n, first), stop in zip(begins, stops, strict=True)], int).reshape(-1, 3)
-
-
-def cuts_recursive(ended):
-    def rest(n, first):
-        if first == len(ended):
-            return []
-        here = ended[first:, n]
-        stop = first + int(np.argmax(here)) + 1 if here.any() else len(ended)
-        return [(n, first, stop), *rest(n, stop)]
-
-    return np.array([row for n in range(ended.shape[1]) for row in rest(n, 0)], dtype=int).reshape(-1, 3)
 
 
 RIGHT = {
@@ -289,11 +210,9 @@ WRONG = {
             1e-300) > 1 + clip, slope < advantages * 0)
     """,
     "cuts": r"""
-        begins_one_late: np.roll(last + 1, 1) => np.roll(last + 2, 1)
         first_simulator_only: np.nonzero(stops.T) => np.nonzero(stops.T[:1])
         leaks_from_the_simulator_before: np.where(np.diff(simulators, prepend=-1) == 0, => np.where(last >= 0,
         always_from_0: np.roll(last + 1, 1), 0) => 0, 0)
-        as_columns: axis=1 => axis=0
         as_floats: return np.stack => return 1.0 * np.stack
         spoils_the_mask: ended.copy() => ended
         counts_through: last = np.nonzero(stops.T) => last = np.nonzero(stops.T)\n    last = last + simulators * \

@@ -24,20 +24,6 @@ def updates_due_bisection(steps, warm_up, ratio, done):
     return max(bisect.bisect_right(range(1, max(int(worth), 0) + 2), worth) - done, 0)
 
 
-def naf_q_loops(value, mu, lower, u):
-    q = np.empty(np.shape(value))
-    A = mu.shape[-1]
-    for place in np.ndindex(q.shape):
-        loss = 0.0
-        for j in range(A):
-            z = 0.0
-            for i in range(A):
-                z += lower[place][i, j] * (u[place][i] - mu[place][i])
-            loss += z * z
-        q[place] = value[place] - 0.5 * loss
-    return q
-
-
 def naf_q_triangular(value, mu, lower, u):
     q, A = np.array(value, float), np.shape(mu)[-1]
     triangles, apart = np.reshape(lower, (-1, A, A)), np.reshape(u - mu, (-1, A))
@@ -51,12 +37,6 @@ def naf_q_columns(value, mu, lower, u):
     for j in range(d.shape[-1]):
         q -= 0.5 * (d * lower[..., :, j]).sum(axis=-1) ** 2
     return q
-
-
-def naf_q_defensive(value, mu, lower, u):
-    value, mu, lower, u = (np.asarray(x, float) for x in (value, mu, lower, u))
-    z = np.matmul(np.swapaxes(lower, -1, -2), (u - mu)[..., np.newaxis])[..., 0]
-    return value - 0.5 * np.sum(np.square(z), axis=-1)
 
 
 def naf_targets_in_place(rewards, discounts, terminated, next_value, reward_scale):

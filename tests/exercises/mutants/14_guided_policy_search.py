@@ -28,37 +28,6 @@ def step_back_with_a_and_b(C, c, F, f, V, v):
     return K, k, inverse, (new + new.T) / 2, c[:n] + A.T @ ahead + (N + A.T @ V @ B) @ k
 
 
-def step_back_closing_the_loop(C, c, F, f, V, v):
-    """The cost to go is the cost of what really happens with this controller."""
-    n = len(V)
-    H, h = C + F.T @ V @ F, c + F.T @ (v + V @ f)
-    K, k = scipy.linalg.solve(H[n:, n:], -H[n:, :n]), scipy.linalg.solve(H[n:, n:], -h[n:])
-    L = np.vstack([np.eye(n), K])  # z = L x + l
-    new = L.T @ H @ L
-    return K, k, np.linalg.inv(H[n:, n:]), (new + new.T) / 2, L.T @ (h + H @ np.concatenate([np.zeros(n), k]))
-
-
-def step_back_cholesky(C, c, F, f, V, v):
-    """Cholesky's factor completes the square; an indefinite H_uu, of which the text says nothing, raises."""
-    n, H, h = V.shape[0], C + F.T @ V @ F, c + F.T @ (v + V @ f)
-    L = np.linalg.cholesky(H[n:, n:])
-    root = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True)
-    W, w = root @ H[n:, :n], root @ h[n:]
-    V_new = H[:n, :n] - W.T @ W
-    return -root.T @ W, -root.T @ w, root.T @ root, (V_new + V_new.T) / 2, h[:n] - W.T @ w
-
-
-def step_back_one_solution(C, c, F, f, V, v):
-    n, m = len(F), F.shape[1] - len(F)
-    H, h = C + F.T @ V @ F, c + F.T @ (v + V @ f)
-    found = scipy.linalg.solve(H[n:, n:], np.hstack([-H[n:, :n], -h[n:, None], np.eye(m)]))
-    K, k, inverse = found[:, :n], found[:, n], found[:, n + 1 :]
-    V = H[:n, :n] + H[:n, n:] @ K
-    V += V.T.copy()
-    V /= 2
-    return K, k, inverse, V, h[:n] + H[:n, n:] @ k
-
-
 def gaussians_step_by_step(Y, alive, strength):
     T, p = Y.shape[1:]
     mean, squares, count = np.empty((T, p)), np.empty((T, p, p)), alive.sum(axis=0)
@@ -78,36 +47,6 @@ def gaussians_by_weights(Y, alive, strength):
     share = (count / (count + strength))[:, None, None]
     pooled = np.average(own, axis=0, weights=count)
     return np.array([some.mean(axis=0) for some in rows]), share * own + (1 - share) * pooled
-
-
-def gaussians_sample_by_sample(Y, alive, strength):
-    N, T, p = Y.shape
-    mean, squares, number = np.zeros((T, p)), np.zeros((T, p, p)), [sum(alive[:, t]) for t in range(T)]
-    for i, t in np.ndindex(N, T):
-        if alive[i, t]:
-            mean[t] += Y[i, t] / number[t]
-    for i, t in np.ndindex(N, T):
-        if alive[i, t]:
-            squares[t] += np.outer(Y[i, t] - mean[t], Y[i, t] - mean[t])
-    prior = strength * sum(squares) / sum(number)
-    return mean, np.array([(squares[t] + prior) / (number[t] + strength) for t in range(T)])
-
-
-def gaussians_einsum(Y, alive, strength):
-    w = alive.astype(float)
-    n = w.sum(axis=0)
-    mean = np.einsum("nt,ntp->tp", w, Y) / n[:, None]
-    off = (Y - mean) * w[:, :, None]
-    S = np.einsum("ntp,ntq->tpq", off, off)
-    return mean, (S + strength * S.sum(axis=0) / n.sum()) / (n + strength)[:, None, None]
-
-
-def gaussians_masked(Y, alive, strength):
-    masked = np.ma.array(Y, mask=np.broadcast_to(~alive[:, :, None], Y.shape))
-    n, mean = masked.count(axis=0)[:, 0], masked.mean(axis=0)
-    off = (masked - mean).filled(0.0)
-    S = np.moveaxis(off, 0, 2) @ np.moveaxis(off, 0, 1)
-    return mean.data, (S + strength * (S.sum(axis=0) / n.sum())) / (n + strength)[:, None, None]
 
 
 def with_kl_step_by_step(cost, pbar, eta):
@@ -130,26 +69,6 @@ def with_kl_block_by_block(cost, pbar, eta):
     c[:, :n] += np.einsum("tij,ti->tj", pbar.K, Pk)
     c[:, n:] -= Pk
     return C, c
-
-
-def with_kl_by_einsum(cost, pbar, eta):
-    G = np.dstack([-pbar.K, np.tile(np.eye(pbar.K.shape[1]), (len(pbar.K), 1, 1))])
-    P = np.linalg.inv(pbar.S)
-    squares = np.einsum("tai,tab,tbj->tij", G, P, G)
-    return [cost.C + eta * squares, cost.c - eta * np.einsum("tai,tab,tb->ti", G, P, pbar.k)]
-
-
-def with_kl_cholesky(cost, pbar, eta):
-    """The square is the length of W z - w, with a root of P: Sbar = L L', W = L^-1 G, w = L^-1 kbar."""
-
-    def step(C, c, K, k, S):
-        L = np.linalg.cholesky(S)
-        W = scipy.linalg.solve_triangular(L, np.hstack([-K, np.eye(len(k))]), lower=True)
-        w = scipy.linalg.solve_triangular(L, k, lower=True)
-        return C + eta * W.T @ W, c - eta * W.T @ w
-
-    both = [step(*each) for each in zip(cost.C, cost.c, pbar.K, pbar.k, pbar.S, strict=True)]
-    return tuple(np.stack(each) for each in zip(*both, strict=True))
 
 
 RIGHT = {
@@ -191,7 +110,6 @@ WRONG = {
     "step_back": r"""
         nearly_symmetric: (V + V.T) / 2 => V
         other_sign: (- => ( && , -inverse => , inverse
-        other_sign_of_k: , -inverse @ h => , inverse @ h
         drift_not_weighed: (v + V @ f) => (v + f)
         own_cost_forgotten_in_V: H[:n, :n] + H[:n, n:] @ K => H[:n, :n] + H[:n, n:] @ K - C[:n, :n]
         own_cost_of_u_only: C + F.T @ V @ F => np.pad(C[n:, n:], ((n, 0), (n, 0))) + F.T @ V @ F

@@ -1,14 +1,11 @@
 """Lecture 15: right answers in other styles, and wrong ones."""
 
-import bisect
 import functools
 import heapq
-import itertools
 import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
 
 
 def makespan_array(lengths, ranks, draw=0.0):
@@ -18,31 +15,6 @@ def makespan_array(lengths, ranks, draw=0.0):
         counter = max(float(free[first]), counter) + draw
         free[first] = counter + length
     return float(free.max())
-
-
-def makespan_terse(lengths, ranks, draw=0.0):
-    free, c = [0.0] * ranks, 0.0
-    ends = [[c := max(free[0], c) + draw, heapq.heapreplace(free, c + s)] and c + s for s in lengths]
-    return max(ends) if lengths else 0
-
-
-def makespan_sorted(lengths, ranks, draw=0.0):
-    free, counter, last = [0.0] * min(ranks, max(len(lengths), 1)), 0.0, 0.0
-    for seconds in lengths:
-        counter = max(counter, free.pop(0)) + draw
-        bisect.insort(free, counter + seconds)
-        last = free[-1] if free[-1] > last else last
-    return last
-
-
-def makespan_reduce(lengths, ranks, draw=0.0):
-    def play(state, seconds):
-        counter, free = state
-        counter = max(counter, heapq.heappop(free)) + draw
-        heapq.heappush(free, counter + seconds)
-        return counter, free
-
-    return max(functools.reduce(play, lengths, (0.0, [0.0] * ranks))[1])
 
 
 def makespan_by_cases(lengths, ranks, draw=0.0):
@@ -72,36 +44,6 @@ def finite_source_erlang(customers, think, service):
         busy = n / (n + load * lost)
         lost = load * lost / (n + load * lost)
     return busy / service
-
-
-def finite_source_closed(customers, think, service):
-    """The closed form of the machine repair model, with logarithms so that nothing overflows."""
-    if service == 0:
-        return customers / think
-    if think == 0:
-        return 1 / service
-    k = np.arange(customers + 1)
-    logs = k * np.log(think / service) - gammaln(k + 1)
-    return np.exp(logsumexp(logs[:-1]) - logsumexp(logs)) / service
-
-
-def finite_source_generator(customers, think, service):
-    def rates():
-        queue = 0.0
-        for n in itertools.count(1):
-            seconds = service * (1 + queue)
-            yield n / (think + seconds)
-            queue = n * seconds / (think + seconds)
-
-    return next(itertools.islice(rates(), customers - 1, None))
-
-
-def finite_source_array(customers, think, service):
-    queue = np.zeros(customers + 1)
-    for n in range(1, customers + 1):
-        r = service * (1 + queue[n - 1])
-        queue[n] = n * r / (r + think)
-    return np.float64(customers / (think + service * (1 + queue[-2])))
 
 
 def updates_needed_how_far_each_goes(batch, reference, updates, noise_scale):
@@ -149,7 +91,6 @@ WRONG = {
     "finite_source": r"""
         an_open_queue: rate = customers / (think + service)\n    return min(rate, 1 / service if service else \
             rate) / (1 + min(rate * service, 1.0) * 0.1)
-        one_round_too_many: customers + 1 => customers + 2
         one_too_few: customers + 1 => customers && , 0.0 => , 1 / (think + service)
     """,
     "updates_needed": r"""

@@ -1,8 +1,6 @@
 """Lecture 16: right answers in other styles, and wrong ones."""
 
-import functools
 import itertools
-import math
 from itertools import combinations
 
 import numpy as np
@@ -38,40 +36,6 @@ def rank_chance_by_counting(one, other):
     return ways[n, far].sum() / ways[n].sum()
 
 
-def rank_chance_permutation_test(one, other):
-    n, ranks = len(one), rankdata([*one, *other])
-    if min(n, len(other)) == 1:  # scipy wants two observations in each; here a way is a place for the single one
-        single = np.abs(ranks - ranks.mean())
-        return float(np.mean(single >= single[0 if n == 1 else -1] - 1e-9))
-
-    def off(some, rest, axis):
-        return np.round(np.abs(some.sum(axis=axis) - n * ranks.mean()), 6)
-
-    data, options = (ranks[:n], ranks[n:]), {"n_resamples": np.inf, "alternative": "greater", "vectorized": True}
-    return float(scipy.stats.permutation_test(data, off, **options).pvalue)
-
-
-def rank_chance_terse(one, other):
-    r = rankdata([*one, *other]) - (len(one) + len(other) + 1) / 2
-    d = [abs(sum(c)) for c in combinations(r.tolist(), len(one))]  # the first way is how it came
-    return sum(x >= d[0] - 1e-9 for x in d) / len(d)
-
-
-def rank_chance_recursive(one, other):
-    ranks, n = rankdata([*one, *other]).tolist(), len(one)
-    middle = n * (len(ranks) + 1) / 2
-
-    @functools.cache
-    def ways(i, left, total):
-        if left == 0:
-            return int(abs(total - middle) >= abs(sum(ranks[:n]) - middle) - 1e-9)
-        if len(ranks) - i < left:
-            return 0
-        return ways(i + 1, left - 1, total + ranks[i]) + ways(i + 1, left, total)
-
-    return ways(0, n, 0.0) / math.comb(len(ranks), n)
-
-
 def corrected_by_definition(chances):
     """The largest of (k - how many are before) p over all chances up to this one."""
     p = np.asarray(chances, float)
@@ -85,44 +49,6 @@ def corrected_by_the_inverse_order(chances):
     order = np.argsort(p)
     raised = np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p))))
     return np.clip(raised, 0, 1)[np.argsort(order)]
-
-
-def corrected_accumulate(chances):
-    pairs = sorted((float(p), i) for i, p in enumerate(chances))
-    holm = itertools.accumulate((min(1.0, (len(pairs) - at) * p) for at, (p, _) in enumerate(pairs)), max)
-    return np.array([value for _, value in sorted(zip((i for _, i in pairs), holm, strict=True))])
-
-
-def corrected_recursive(chances):
-    p = np.array(chances, dtype=float)
-
-    def rest(order, floor):
-        if not order:
-            return {}
-        here = max(floor, min(1.0, len(order) * p[order[0]]))
-        return {order[0]: here} | rest(order[1:], here)
-
-    found = rest(np.argsort(p).tolist(), 0.0)
-    return np.array([found[i] for i in range(len(p))])
-
-
-def corrected_in_place(chances):
-    p, order = np.sort(chances) * 1.0, np.argsort(chances)
-    for i in range(len(p)):
-        p[i] *= len(p) - i
-        if i and p[i] < p[i - 1]:
-            p[i] = p[i - 1]
-    p[p > 1] = 1
-    out = np.zeros_like(p)
-    for i, j in enumerate(order):
-        out[j] = p[i]
-    return out
-
-
-def corrected_matrix(chances):
-    p = np.asarray(chances, dtype=float)
-    alone = p * np.sum(p >= p[:, None], axis=1)
-    return np.minimum(1.0, np.where(p[:, None] <= p, alone[:, None], 0.0).max(axis=0))
 
 
 RIGHT = {
@@ -167,7 +93,6 @@ WRONG = {
         factors_from_k_minus_1: (p), 0 => (p) - 1, -1
         factors_to_2: (p), 0 => (p) + 1, 1
         maximum_of_two_neighbours: .accumulate(raised) => (raised, np.append(0.0, raised)[:-1])
-        capped_at_a_half: , 1.0 => , 0.5
         in_reverse: [order] = => [order[::-1]] =
         largest_first: argsort(p) => argsort(-p)
         not_sorted: argsort(p) => arange(len(p))
