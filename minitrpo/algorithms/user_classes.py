@@ -115,7 +115,8 @@ def _defects(algorithm: Any, taken: set[str]) -> Iterator[str]:
 def checked(algorithm: type[Member]) -> type[Member]:
     """Return a class like this one whose methods are checked when they return."""
     checks: Any = Checked if issubclass(algorithm, Algorithm) else CheckedAsynchronous
-    names = {name: getattr(algorithm, name) for name in ("__module__", "__qualname__", "__doc__")}
+    # check_policy asks which class the methods are of, so it stays bound to the user's own
+    names = {name: getattr(algorithm, name) for name in ("__module__", "__qualname__", "__doc__", "check_policy")}
     kind: Any = type(algorithm)
     return cast(type[Member], kind(algorithm.__name__, (checks, algorithm), names))
 
