@@ -56,6 +56,7 @@ IN_UNITS = [task.env for task in TASKS.values() if task.env in HELD and task.onl
 NORMALISABLE = [env for env in IN_UNITS if TASKS[NAMES[env]].normalisable]
 NOT_IN_UNITS = [env for env in HELD if env not in IN_UNITS]
 NORMALISED_NAMES = ("MountainCarContinuous", "HumanoidStandup", "CliffWalking", "CartPoleLong", "DoublePendulumBullet")
+NORMALISED_NAMES += ("SwingupBullet", "Minecart")
 NORMALISED_TASKS = [TASKS[name].env for name in NORMALISED_NAMES]
 NORMALISED_SEEDS = dict.fromkeys([*NORMALISED_TASKS, *IN_UNITS], 1)  # on the other tasks it has not been run
 Scores = dict[str, dict[str, Array]]  # of a system, on a task: one per seed

@@ -277,7 +277,8 @@ def lower_than_normalised() -> str:
 
 def last_return(name: str, env: str) -> str:
     """Return the mean return of a system's runs over the last tenth of the steps."""
-    return f"{np.mean([panel.score(run, LAST) for run in panel.EXPERIMENT.runs()[name, env]]):.1f}"
+    mean = np.mean([panel.score(run, LAST) for run in panel.EXPERIMENT.runs()[name, env]])
+    return f"{np.round(mean, 1) + 0.0:.1f}"  # 0.0, not -0.0
 
 
 def seeds_of_normalised() -> str:
