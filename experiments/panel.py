@@ -54,8 +54,11 @@ NAMES = {task.env: task.name for task in TASKS.values()}
 HELD, CHOSEN = ([task.env for task in TASKS.values() if HALVES[task.name] == half] for half in (HELD_OUT, CHOOSING))
 IN_UNITS = [task.env for task in TASKS.values() if task.env in HELD and task.only_units]
 NORMALISABLE = [env for env in IN_UNITS if TASKS[NAMES[env]].normalisable]
-NORMALISED_SEEDS = dict.fromkeys(IN_UNITS, 1)  # on the other tasks it has not been run
 NOT_IN_UNITS = [env for env in HELD if env not in IN_UNITS]
+NORMALISED_NAMES = ("MountainCarContinuous", "HumanoidStandup", "CliffWalking", "CartPoleLong", "DoublePendulumBullet")
+NORMALISED_NAMES += ("SwingupBullet", "Minecart", "FlappyBird", "LaneKeeping")
+NORMALISED_TASKS = [TASKS[name].env for name in NORMALISED_NAMES]
+NORMALISED_SEEDS = dict.fromkeys([*NORMALISED_TASKS, *IN_UNITS], 1)  # on the other tasks it has not been run
 Scores = dict[str, dict[str, Array]]  # of a system, on a task: one per seed
 
 
@@ -147,16 +150,16 @@ def learned(runs: Runs, env: str, name: str) -> bool:
     return bool(mean - chance["mean"] > CHANCE * chance["deviation"] / chance["episodes"] ** 0.5)
 
 
-def scores(runs: Runs, envs: list[str], systems: Sequence[str], last: int = PARTS, scale: Sequence[str] = ()) -> Scores:
+def scores(runs: Runs, envs: list[str], systems: Sequence[str], last: int = PARTS) -> Scores:
     """Return the scores of these systems on the tasks that all have run, and that one of them has learned.
 
-    last: parts of a curve. scale: the systems whose best end has a score of 1, if these are not all of them.
+    last: parts of a curve.
     """
     found: Scores = {name: {} for name in systems}
     for env in (env for env in envs if all((name, env) in runs for name in (RANDOM, *systems))):
         if any(learned(runs, env, name) for name in systems):
             low = runs[RANDOM, env][0]["mean"]
-            best = max(score(run, LAST) for name in scale or systems for run in runs[name, env])
+            best = max(score(run, LAST) for name in systems for run in runs[name, env])
             for name in systems:
                 found[name][env] = (np.array([score(run, last) for run in runs[name, env]]) - low) / (best - low)
     return found
@@ -175,6 +178,20 @@ def middle(one: dict[str, Array]) -> Interval:
 def above(one: dict[str, Array], other: dict[str, Array]) -> Interval:
     """Return how probably a run of one system is above one of the other, with its interval over tasks and seeds."""
     return improvement([[(one[task], other[task])] for task in one])[2]
+
+
+def ahead(one: dict[str, Array], other: dict[str, Array]) -> Interval:
+    """Return the mean over tasks of one system's scores minus another's, with its interval over tasks and seeds."""
+    rng = np.random.default_rng(0)
+
+    def drawn_means(values: Array) -> Array:
+        return rng.choice(values, (DRAWS, len(values))).mean(axis=1)
+
+    drawn = np.stack([drawn_means(one[task]) - drawn_means(other[task]) for task in one], axis=1)
+    tasks = rng.integers(len(one), size=drawn.shape)
+    means = np.take_along_axis(drawn, tasks, axis=1).mean(axis=1)
+    middle = float(np.mean([one[task].mean() - other[task].mean() for task in one]))
+    return Interval(middle, *np.percentile(means, [2.5, 97.5]).tolist())
 
 
 def apart(ours: dict[str, Array], others: dict[str, dict[str, Array]]) -> dict[tuple[str, str], tuple[Interval, bool]]:
@@ -221,12 +238,12 @@ def without_units(found: Scores) -> Scores:
 def report_normalised() -> str:
     """Return the table of sb3-contrib's TRPO with VecNormalize, on the tasks on which it has run.
 
-    The scale is that of the other systems, so that a score may be above 1.
+    The best end of any run, one with VecNormalize too, has a score of 1.
     """
     runs, rows = EXPERIMENT.runs(), []
     systems = (OURS, TRPO, NORMALISED)
-    areas, ends = (scores(runs, HELD, (*SYSTEMS, NORMALISED), last, SYSTEMS) for last in (PARTS, LAST))
-    for env in sorted(areas[OURS], key=IN_UNITS.__contains__, reverse=True):
+    areas, ends = (scores(runs, HELD, (*SYSTEMS, NORMALISED), last) for last in (PARTS, LAST))
+    for env in sorted(areas[OURS], key=IN_UNITS.__contains__):
         cells = [f"{areas[name][env].mean():.2f}, {ends[name][env].mean():.2f}" for name in systems]
         seeds = f"{len(runs[NORMALISED, env])}"
         difference = difference_interval(areas[OURS][env], areas[NORMALISED][env])

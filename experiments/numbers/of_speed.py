@@ -1,7 +1,8 @@
 """The numbers of README.md, docs/speed.md and experiments/README.md: how fast, and how good.
 
 Groups: `typed` commands, `whole` runs, `physics`, `iteration` and `ppo` (peers), `ranks`, `growth`; `tuned` tasks, with
-rl-zoo's settings; `panel`, the tasks that nobody tuned, and `clock`, the same by seconds; `final` returns.
+rl-zoo's settings; `panel`, the tasks that nobody tuned, `normalised`, which are those with VecNormalize, and
+`clock`, the same by seconds; `final` returns.
 """
 
 from collections.abc import Callable, Iterable
@@ -242,23 +243,47 @@ def slower(peer: str) -> list[str]:
     return [name for name, times in clock(peer).items() if 0 < times < 1]
 
 
-def has_run(envs: list[str]) -> list[str]:
-    """Return those of some tasks on which sb3-contrib's TRPO with VecNormalize has run."""
-    runs = panel.EXPERIMENT.runs()
-    return [env for env in envs if (panel.NORMALISED, env) in runs]
+@cache
+def beside_normalised(envs: tuple[str, ...], last: int) -> Scores:
+    """Return the scores of all systems on some tasks, that with VecNormalize among them; the best end of any is 1."""
+    return panel.scores(panel.EXPERIMENT.runs(), [*envs], (*SYSTEMS, panel.NORMALISED), last)
 
 
 def normalised(name: str, last: int, envs: tuple[str, ...] = tuple(panel.NORMALISABLE)) -> str:
-    """Return a system's mean score over tasks on which that with VecNormalize has run: by default all it can help."""
-    systems = (*SYSTEMS, panel.NORMALISED)
-    found = panel.scores(panel.EXPERIMENT.runs(), [*envs], systems, last, SYSTEMS)[name]
-    return f"{np.mean([one.mean() for one in found.values()]):.2f}"
+    """Return a system's mean score over tasks: by default over those that VecNormalize can help."""
+    return f"{np.mean([one.mean() for one in beside_normalised(envs, last)[name].values()]):.2f}"
+
+
+def usual(last: int) -> Scores:
+    """Return these scores on the tasks that change more than a unit."""
+    return beside_normalised(tuple(NOT_IN_UNITS), last)
+
+
+def usual_middle(name: str, last: int) -> str:
+    """Return the interquartile mean of a system's scores on these, with its interval."""
+    return f"{panel.middle(usual(last)[name]):.2f}"
+
+
+def ahead_of_normalised(name: str, last: int) -> str:
+    """Return a system's mean score there minus that with VecNormalize, with its interval."""
+    return f"{panel.ahead(usual(last)[name], usual(last)[panel.NORMALISED]):+.2f}"
+
+
+def lower_than_normalised() -> str:
+    """Return on how many of these tasks the mean area of ours is lower than that with VecNormalize."""
+    ours, other = (usual(PARTS)[name] for name in (OURS, panel.NORMALISED))
+    return f"{sum(ours[env].mean() < other[env].mean() for env in ours)}"
+
+
+def last_return(name: str, env: str) -> str:
+    """Return the mean return of a system's runs over the last tenth of the steps."""
+    mean = np.mean([panel.score(run, LAST) for run in panel.EXPERIMENT.runs()[name, env]])
+    return f"{np.round(mean, 1) + 0.0:.1f}"  # 0.0, not -0.0
 
 
 def seeds_of_normalised() -> str:
-    """Return how many seeds it has run there."""
-    runs = panel.EXPERIMENT.runs()
-    counts = {len(runs[panel.NORMALISED, env]) for env in has_run(panel.NORMALISABLE)}
+    """Return how many seeds have been run with VecNormalize."""
+    counts = {*panel.NORMALISED_SEEDS.values()}
     return "one seed" if counts == {1} else f"{ranged(counts, '')} seeds" if len(counts) > 1 else f"{max(counts)} seeds"
 
 
@@ -317,9 +342,8 @@ PANEL: dict[str, Callable[[], str]] = {
     "panel.new.ours": partial(new, OURS),
     "panel.new.trpo": partial(new, TRPO),
     "panel.new.ppo": partial(new, PPO),
-    "normalised.tasks": lambda: f"{len(has_run(panel.HELD))}",
-    "normalised.helped": lambda: listed(NAMES[env] for env in has_run(panel.NORMALISABLE)),
-    "normalised.unhelped": lambda: listed(NAMES[env] for env in has_run(IN_UNITS) if env not in panel.NORMALISABLE),
+    "normalised.helped": lambda: listed(NAMES[env] for env in panel.NORMALISABLE),
+    "normalised.unhelped": lambda: listed(NAMES[env] for env in IN_UNITS if env not in panel.NORMALISABLE),
     "normalised.seeds": seeds_of_normalised,
     "normalised.area.ours": partial(normalised, OURS, PARTS),
     "normalised.area.without": partial(normalised, TRPO, PARTS),
@@ -329,6 +353,21 @@ PANEL: dict[str, Callable[[], str]] = {
     "normalised.end.with": partial(normalised, panel.NORMALISED, LAST),
     "normalised.reacher.ours": partial(normalised, OURS, LAST, (LARGE_OBSERVATIONS,)),
     "normalised.reacher.with": partial(normalised, panel.NORMALISED, LAST, (LARGE_OBSERVATIONS,)),
+    "normalised.tasks": lambda: f"{len(beside_normalised(tuple(panel.HELD), PARTS)[OURS])}",
+    "normalised.usual.tasks": lambda: f"{len(usual(PARTS)[OURS])}",
+    "normalised.usual.names": lambda: listed(NAMES[env] for env in usual(PARTS)[OURS]),
+    "normalised.usual.area.with": partial(usual_middle, panel.NORMALISED, PARTS),
+    "normalised.usual.end.with": partial(usual_middle, panel.NORMALISED, LAST),
+    "normalised.usual.area.ours": partial(usual_middle, OURS, PARTS),
+    "normalised.usual.end.ours": partial(usual_middle, OURS, LAST),
+    "normalised.usual.minus.ours.area": partial(ahead_of_normalised, OURS, PARTS),
+    "normalised.usual.minus.ours.end": partial(ahead_of_normalised, OURS, LAST),
+    "normalised.usual.minus.without.area": partial(ahead_of_normalised, TRPO, PARTS),
+    "normalised.usual.minus.without.end": partial(ahead_of_normalised, TRPO, LAST),
+    "normalised.usual.above": lambda: f"{panel.above(usual(PARTS)[OURS], usual(PARTS)[panel.NORMALISED]):.2f}",
+    "normalised.usual.lower": lower_than_normalised,
+    "normalised.mountaincar.ours": partial(last_return, OURS, "MountainCarContinuous-v0"),
+    "normalised.mountaincar.with": partial(last_return, panel.NORMALISED, "MountainCarContinuous-v0"),
     "panel.border": lambda: f"{panel.BORDER:g}",
     "clock.trpo": partial(times_sooner_of, TRPO),
     "clock.ppo": partial(times_sooner_of, PPO),

@@ -326,6 +326,16 @@ def test_the_interval_of_a_median_of_times_is_that_of_drawing_the_tasks_again():
     assert panel.median_of_times([4.0] * 5) == (4.0, 4.0, 4.0), "nothing varies"
 
 
+def test_the_interval_of_a_mean_difference_is_that_of_drawing_the_tasks_and_their_seeds_again():
+    def ahead(one, other):
+        return panel.ahead(*({name: np.array(values) for name, values in each.items()} for each in (one, other)))
+
+    chance = {"a": [1.0], "b": [1.0], "c": [1.0]}
+    assert ahead({"a": [2.0], "b": [4.0], "c": [0.0]}, chance) == (1.0, -1.0, 3.0), "thrice the same task: 1 in 27"
+    assert ahead({"a": [2.0, 4.0], "b": [3.0, 3.0]}, {"a": [1.0], "b": [1.0]}) == (2.0, 1.0, 3.0), "seeds: 1 in 16"
+    assert ahead({"a": [2.0, 2.0]}, {"a": [1.0, 1.0]}) == (1.0, 1.0, 1.0), "nothing varies"
+
+
 def test_a_peer_counts_by_the_clock_if_it_ends_above_the_border():
     env, steps = panel.HELD[0], np.arange(50.0)
     chance = {("random", env): [{"mean": 0.0, "deviation": 1.0, "episodes": 10_000}]}
