@@ -1,7 +1,6 @@
 """Fragments on their way to the root: masks by hand, what a rank may send, and one order whoever played what when."""
 
 from dataclasses import fields, replace
-from types import SimpleNamespace
 
 import fragments
 import numpy as np
@@ -10,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitrpo.algorithms.algorithm import Plan
+from minitrpo.algorithms.user_classes import check_prepared
 from minitrpo.errors import AlgorithmFailed
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Fragments, concatenate
@@ -125,9 +125,8 @@ def test_rows_come_in_episode_order_whichever_rank_sent_which_fragment(parts, da
 @pytest.mark.parametrize("array", [3.0, np.array([None, 1.0, 2.0]), np.array(["up", "down", "up"])])
 def test_what_cannot_travel_is_named(array):
     for returned, named in (({"good": np.zeros(3), "bad": array}, "'bad'"), ([], "prepare")):
-        algorithm = SimpleNamespace(prepare=lambda plan, episodes, returned=returned: returned)
         with pytest.raises(AlgorithmFailed, match=named):
-            prepare_fragments(algorithm, PLAN, REQUEST, [fragment(1, 0, 3)])
+            check_prepared(returned, 3)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_an_exercise_in_one_place_only_is_one_line_with_a_cure_that_works(clone)
 @pytest.mark.parametrize(
     ("lecture", "name", "said"),
     [
-        ("99", "step_scale", "there is no lecture '99'; choose LECTURE from 01, 02"),
+        ("99", "step_scale", "there is no lecture '99'; choose LECTURE from 00, 01, 02"),
         ("", "step_scale", "there is no lecture ''"),
         ("04", "", "NAME must be a function of the package"),
         ("04", "no_such_function", "write it there first"),

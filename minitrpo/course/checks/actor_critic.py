@@ -128,8 +128,8 @@ def step_case(kind: str, policy: Any, n: int = 9, off: float = 0.5, spread: floa
 @exercise(
     "minitrpo.algorithms.asynchronous_algorithm:descend",
     r"""
-        ? own = {name without the prefix: array} for those names of shared that start with it; see str.removeprefix.
-        ? after, step = optimiser(own, gradient, step_size): after has the names that own has.
+        ? before = {name without the prefix: array} for those names of shared that start with it; see str.removeprefix.
+        ? after, step = optimiser(before, gradient, step_size): after has the names that before has.
         ? shared[prefix + name][:] = array writes into the array that all look at; so does shared['theta'] -= step.
         [:] = array => = array && ['theta'] -= step => ['theta'] = shared['theta'] - step \
             :: puts new arrays into `shared` :: write into the old ones, which the other ranks look at

@@ -84,8 +84,8 @@ RIGHT = {
     """,
     "descend": r"""
         copyto: shared[prefix + name][:] = array => np.copyto(shared[prefix + name], array)
-        copies: optimiser(own, gradient, step_size) => optimiser({name: array.copy() for name, array in own.items()}, \
-            gradient.copy(), step_size)
+        copies: optimiser(before, gradient, step_size) => optimiser({name: array.copy() \
+            for name, array in before.items()}, gradient.copy(), step_size)
         subtract: shared['theta'] -= step => np.subtract(shared["theta"], step, out=shared["theta"])
         returns_all: shared['theta'] -= step => shared["theta"] -= step\n    return shared
     """,
@@ -142,11 +142,11 @@ WRONG = {
         takes_the_theta_of_the_optimiser: shared.items() if name.startswith(prefix)} => shared.items()} && \
             shared[prefix + name][:] = array => shared[prefix + name if prefix + name in shared else name][:] = array
         starts_afresh: name.removeprefix(prefix): array => name.removeprefix(prefix): 0 * array
-        turns_the_gradient: optimiser(own, gradient => optimiser(own, -gradient && -= step => += step
+        turns_the_gradient: optimiser(before, gradient => optimiser(before, -gradient && -= step => += step
         skips_zeros: after, step = => if not gradient.any():\n        return\n    after, step =
         changes_the_gradient: shared['theta'] -= step => gradient[:] = step\n    shared['theta'] -= gradient
         turns_the_step_in_place: array\n    shared => array\n    step *= -1.0\n    shared && ] -= => ] +=
-        by_order: for name, array in after.items(): => for name, array in zip(own, after.values()):
+        by_order: for name, array in after.items(): => for name, array in zip(before, after.values()):
         the_targets_too: = step => = step\n    shared.get('target', step)[:] = shared['theta']
     """,
 }
