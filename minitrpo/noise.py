@@ -114,7 +114,8 @@ class StepNoise:
     """
 
     columns: ClassVar = ("noise", "agreement")
-    numbers: ClassVar = ("steps_per_update", "max_kl", "promised", "kl", "updates", "noise", "signal")
+    # in the order in which a checkpoint has them
+    numbers: ClassVar = ("updates", "promised", "kl", "steps_per_update", "max_kl", "noise", "signal")
 
     steps_per_update: int
     max_kl: float
@@ -195,10 +196,10 @@ class StepNoise:
 
     def state(self) -> dict[str, Array]:
         """Return the arrays from which it goes on."""
-        return {"step": self.step} | {name: np.array(getattr(self, name)) for name in self.numbers}
+        return {"numbers": np.array([getattr(self, name) for name in self.numbers], np.float64), "step": self.step}
 
     def restore(self, arrays: dict[str, Array]) -> None:
         """Go on from what `state` returned."""
         self.step = arrays["step"]
-        for name in self.numbers:
-            setattr(self, name, arrays[name].item())
+        for name, number in zip(self.numbers, arrays["numbers"].tolist(), strict=True):
+            setattr(self, name, type(getattr(self, name))(number))
