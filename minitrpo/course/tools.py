@@ -31,7 +31,7 @@ def weighted_sum(rows: Array, weights: Array) -> Array:
     Returns:
         weights[0] * rows[0] + weights[1] * rows[1] + ..., shape (P,).
     """
-    # 1. Turn the weights into a column of shape (N, 1), so that broadcasting multiplies all of a row by its weight.
+    # 1. Turn the weights into a column of shape (N, 1), so that every entry of a row is multiplied by its weight.
     column = weights[:, None]
     # 2. Add up the rows: sum over the first axis.
     return np.asarray(np.sum(column * rows, axis=0))
@@ -76,10 +76,10 @@ def loss_and_slope(w: float, x: float, y: float) -> tuple[float, float]:
     u = w * x
     v = np.tanh(u)
     loss = (v - y) ** 2 + w**2 / 2
-    # 2. Backward: the derivative of the loss with respect to v, then with respect to u. That of tanh(u) is 1 - v^2.
+    # 2. Backward: the derivative of the loss with respect to v, then to u. The derivative of tanh(u) is 1 - v^2.
     slope_v = 2 * (v - y)
     slope_u = slope_v * (1 - v**2)
-    # 3. The weight acts on the loss in two ways, through u and through w^2 / 2. Add up the derivatives of both ways.
+    # 3. There are two paths from the weight to the loss, through u and through w^2 / 2. Add up the derivatives of both.
     return loss, slope_u * x + w
 
 
@@ -101,6 +101,6 @@ def finite_difference(f: Callable[[Array], Any], theta: Array, h: float = 1e-5) 
         # 1. Make an array that is h in entry k and 0 in all others.
         move = np.zeros(len(theta))
         move[k] = h
-        # 2. Compare f above and below theta. Do not change theta itself.
+        # 2. Evaluate f above and below theta, and divide the difference by 2 h. Do not change theta itself.
         gradient[k] = (f(theta + move) - f(theta - move)) / (2 * h)
     return gradient

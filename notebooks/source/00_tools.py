@@ -17,7 +17,7 @@
 #
 # <!-- loop -->
 #
-# *A map of the course. Today you need only the two blue boxes: one plays episodes, the other computes gradients.*
+# *A map of the course. Today you need only the two blue boxes, in which episodes are played and gradients are computed.*
 #
 # Every lecture uses four tools: this notebook, arrays of numpy, an environment in which a policy acts, and a library that
 # computes derivatives. The later lectures assume that you can use all four. If you know them already, do the exercises and
@@ -31,7 +31,7 @@
 # | `loss_and_slope` | `minitrpo/course/tools.py` | Baydin et al. 2018, section 3 |
 # | `finite_difference` | `minitrpo/course/tools.py` | Baydin et al. 2018, section 2 |
 #
-# *45 minutes in class: notebook 6, arrays 8, one episode 13, derivatives 18. The notebook runs in less than a minute.
+# *45 minutes in class: notebook 5, arrays 7, one episode 13, derivatives 20. The notebook runs in less than a minute.
 # You need Python with numpy, and you need to know the derivative of a function of one variable.*
 
 # %% [markdown]
@@ -183,7 +183,7 @@ reveal(guess_numbers, show_product)
 #
 # Our example is CartPole: a cart moves on a rail and carries a pole on a hinge. The action 0 pushes the cart to the left, and 1
 # pushes it to the right. The observation has four numbers: position and speed of the cart, angle and turning speed of the pole. Every
-# step brings the reward 1. Let us push to the right until the end.
+# step brings the reward 1. Let us push to the right until the pole falls.
 
 # %%
 env = gymnasium.make("CartPole-v1")
@@ -334,7 +334,7 @@ draw_angles()
 # ## 4. Derivatives
 #
 # A typical policy of this course is a neural network with 5,000 parameters. Each update needs the derivative of one number with
-# respect to all of them. The library autograd computes these derivatives. We first do it by hand.
+# respect to all of them. The library autograd computes these derivatives. First we compute a few by hand.
 #
 # ### The chain rule on three nodes
 #
@@ -482,7 +482,7 @@ reveal(guess_power, show_steps)
 # ### Four pitfalls
 #
 # autograd differentiates the operations on its tape, and no others. The functions below are meant to compute the same number, the sum of
-# $\theta_k \tanh \theta_k$. When you call them, they do. How many of the seven tries give a *wrong gradient without an error*?
+# $\theta_k \tanh \theta_k$. If you call them, they all return this number. How many of the seven tries give a *wrong gradient without an error*?
 
 # %% prediction="yes"
 guess_silent = 0  # tries with a wrong gradient and no error, 0 to 7
@@ -676,7 +676,7 @@ _ = hunt("play_episode", suspect)
 #   stopped watching).
 # - Backward pass: multiply the derivatives along each path, and add up the paths.
 # - `grad(f)(theta)` is the gradient of a function that returns one number. Finite differences check it.
-# - Inside of `f` use `autograd.numpy`, floats and new arrays, and compute there every value that depends on `theta`.
+# - Inside of `f` use `autograd.numpy`, floats and new arrays, and compute every value that depends on `theta` there.
 #
 # ## Open questions
 #

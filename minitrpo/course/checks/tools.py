@@ -172,11 +172,11 @@ def _play_episode() -> Iterator[Case]:
 @exercise(
     "minitrpo.course.tools:loss_and_slope",
     r"""
-        ? Go forward first and keep u and v: the way back needs their values.
-        ? Backward: the derivative of (v - y)^2 with respect to v is 2 (v - y). With respect to u it is that \
-            times 1 - v^2.
-        ? u = w x, so the way through u gives (derivative with respect to u) times x. The way through w^2 / 2 gives w.
-        slope_u * x + w => slope_u * x :: leaves out the way through w^2 / 2 :: add its derivative, w
+        ? Go forward first and keep u and v: the backward pass needs their values.
+        ? Backward: the derivative of (v - y)^2 with respect to v is 2 (v - y). Multiply it by 1 - v^2 to get \
+            the derivative with respect to u.
+        ? u = w x, so the path through u gives (derivative with respect to u) times x. The path through w^2 / 2 gives w.
+        slope_u * x + w => slope_u * x :: leaves out the path through w^2 / 2 :: add its derivative, w
         slope_u * x + w => slope_u * x + w**2 / 2 :: adds w^2 / 2 itself :: add its derivative, w
         slope_u * x + w => slope_u * x + 2 * w :: takes 2 w for the derivative of w^2 / 2 :: take w
         slope_u * x + w => slope_u + w :: leaves out the derivative of u = w x :: multiply by x
@@ -185,7 +185,7 @@ def _play_episode() -> Iterator[Case]:
         slope_v * (1 - v ** 2) => slope_v :: leaves out the derivative of tanh :: multiply by 1 - v^2
         slope_v * (1 - v ** 2) => slope_v * (1 - u**2) :: takes 1 - u^2 for the derivative of tanh :: take 1 - v^2
         slope_v * (1 - v ** 2) => slope_v * (1 - np.tanh(v) ** 2) :: takes tanh twice :: take 1 - v^2
-        slope_v * (1 - v ** 2) => slope_v + (1 - v**2) :: adds the derivatives along one way :: multiply them
+        slope_v * (1 - v ** 2) => slope_v + (1 - v**2) :: adds the derivatives along a path :: multiply them
         2 * (v - y) => v - y :: leaves out the 2 of a square's derivative :: be 2 (v - y)
         2 * (v - y) => 2 * (y - v) :: has v and y in the other order :: be 2 (v - y)
         + w ** 2 / 2 =>  :: leaves w^2 / 2 out of the loss :: add it
