@@ -223,8 +223,16 @@ MOVED = {
         "algorithms.parallel_policy_gradient": "algorithms.policy_gradient",
         "algorithms.off_policy.bundles": "algorithms.off_policy.distributed_replay",
         "experience.modules": "experience.trust",
-        "log_probability": "policies",
+        "log_probability": "policy_gradient",
+        "reports.trained": "reports.trained_policy",
+        "run_folder.checkpoint": "run_folder.folder",
+        "run_folder.metrics_log": "run_folder.metrics",
+        "supervision.exit_codes": "supervision.program",
+        "supervision.signals": "supervision.program",
         "supervision.status": "supervision.watchdog",
+        "training.context": "training.parts",
+        "training.gather": "training.collect",
+        "training.learner": "training.root",
     }.items()
 }
 

@@ -41,7 +41,7 @@ def advantages_of(
 ) -> Arrays:
     """Return `advantages`, value `targets` and `values`, (n,) each, by the critic's last fit.
 
-    reduction: how ranks share the work; each computes its own fragments and receives all results.
+    reduction: how ranks share the work: values by blocks of rows, advantages by fragments; all receive all results.
     core: whose `next_values` and `gae`.
     """
     values = critic.predict(state, samples["observations"], samples["timesteps"], reduction)
@@ -62,8 +62,8 @@ class SharedUpdate:
     Attributes:
         steps: whether this rank steps the policy.
         fits: whether this rank fits the critic.
-        sums: how the ranks that do the same as this one share their sums.
-        all: how all ranks share a sum.
+        sums: the reduction over the ranks that have this rank's task.
+        all: the reduction over all ranks.
 
     """
 

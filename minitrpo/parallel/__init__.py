@@ -1,1 +1,1 @@
-"""Many processes: ranks, the pool of episode requests, timing, and a watchdog. Serves lectures 06 to 08."""
+"""Many processes: ranks, their messages, the pool of requests, timing, parameter servers. Serves lectures 06 to 08."""

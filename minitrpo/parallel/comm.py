@@ -40,7 +40,10 @@ class Counter:
 
 
 class Comm:
-    """A job of one process, and what a program asks of several. Rank 0 is the root: it learns, logs and writes."""
+    """A job of one process, and what a program asks of several. Rank 0 is the root.
+
+    The root plans, logs and writes; it computes the update alone, or the ranks share it.
+    """
 
     rank, size = 0, 1
     native: Any = None  # mpi4py's own communicator; None without MPI

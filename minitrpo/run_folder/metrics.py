@@ -77,7 +77,7 @@ COLUMNS = (
         read=float,
     ),
     Column("episodes", "episodes that ended since the row before", lambda r: r.episodes, read=int),
-    Column("mean_return", "their mean return", lambda r: _mean(r.returns, r.episodes)),
+    Column("mean_return", "their mean return; empty if none ended", lambda r: _mean(r.returns, r.episodes)),
     Column("mean_length", "their mean number of steps", lambda r: _mean(r.lengths, r.episodes)),
     Column("steps_per_update", "steps that the last update asked for", lambda r: r.steps_per_update, read=float),
     Column(
@@ -99,7 +99,7 @@ COLUMNS = (
     _seconds("collect", "seconds in which rank 0 played"),
     _seconds("wait", "seconds in which rank 0 waited for the other ranks, or for their messages"),
     _seconds("gather", "seconds in which rank 0 received what the others had played"),
-    _seconds("update", "seconds in which rank 0 learned"),
+    _seconds("update", "seconds of the update on rank 0; waiting for ranks that share it is included"),
     _seconds("iteration", "seconds since the row before; evaluations count as in `time_s`"),
     Column("ranks", "number of processes", lambda r: r.ranks, "last"),
 )

@@ -59,7 +59,7 @@ def command(name: str) -> Callable[[Callable[[str, list[str]], int]], Callable[.
 
 @contextmanager
 def ranks() -> Iterator[Comm]:
-    """Yield the ranks that this process is one of; a failure of one among several ends all, as the others wait for it.
+    """Yield the communicator of all ranks; a failure of one among several ends all, as the others wait for it.
 
     Raises:
         BadInput: MPI does not work on this machine.

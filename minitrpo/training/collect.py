@@ -22,13 +22,18 @@ PER_FRAGMENT = ("numbers", "starts", "lengths", "terminated", "truncated", "retu
 class Request:
     """What all ranks together are to collect: with which policy and filter, for which update, and how much.
 
-    amount: a number of episodes, or of steps in every environment slot; see the collector. wanted: steps, if the amount
-    is only a guess of the episodes that take them: more are played until they do; 0: the amount is exact.
+    Attributes:
+        iteration: the number of the update, from 1 on.
+        amount: a number of episodes, or of steps in every environment slot; see the collector.
+        theta: the parameters of the policy that acts, (P,).
+        observation_filter: the filter that the policy sees observations through.
+        wanted: 0 if `amount` is exact; else it is a guess, and episodes are added until they have this many steps.
+
     """
 
-    iteration: int  # 1, 2, ...
+    iteration: int
     amount: int
-    theta: Array
+    theta: Array  # that of the plan, the same object: it travels once
     observation_filter: ObservationFilter
     wanted: int = 0
 

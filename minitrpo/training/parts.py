@@ -74,7 +74,8 @@ def working_ranks(context: RunContext, comm: Comm, oversubscribe: bool) -> Comm 
 
 def working_size(settings: Settings, comm: Comm, oversubscribe: bool) -> int:
     """Return how many ranks `working_ranks` lets work, as the root's settings have it; collective."""
-    beside = comm.split_per_node(cores())  # on all ranks, whatever their options are: see `prepare`
+    # all ranks split, whatever their options are, which `start.begin` compares only later
+    beside = comm.split_per_node(cores())
     count = 0
     if comm.rank == 0 and beside is not None:
         count = comm.size if oversubscribe else 1 if meets_too_often(settings) else beside.size

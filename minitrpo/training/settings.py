@@ -22,7 +22,10 @@ SYNCHRONOUS = {"loop": "synchronous"}  # what only the loop with a barrier heeds
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a run without those of its algorithm; equal settings give equal bits on any number of ranks."""
+    """The settings of a run without those of its algorithm; equal settings give equal bits on any number of ranks.
+
+    A preset may begin with other values: the default preset of trpo has segments and a sharded learner.
+    """
 
     algorithm: str = option(
         registry.DEFAULT, f"{', '.join(registry.ALGORITHMS)}, or a class of your own as module:Class"

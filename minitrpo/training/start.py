@@ -30,7 +30,7 @@ LOOPS: dict[str, Any] = {"synchronous": synchronous, "asynchronous": asynchronou
 
 
 class Resumed(NamedTuple):
-    """What the root sends to all ranks of the run to resume; of a new run it sends None, {}, 0 and ()."""
+    """What all ranks receive about the run to resume; for a new run it is None, {}, 0 and ()."""
 
     folder: RunFolder | None
     checkpoint: Arrays
@@ -83,7 +83,7 @@ def play(context: RunContext, job: Job, comm: Comm, show: Show) -> None:
         with closed_environments():
             loop = LOOPS[context.choice.algorithm.loop]
             timeline = loop.run(context, comm, show, job.trace, job.oversubscribe)
-    except (BadInput, SystemExit) as error:  # what was asked for has been looked at: an algorithm raised it at work
+    except (BadInput, SystemExit) as error:  # the job was checked before: an algorithm raised this while it trained
         raise AlgorithmFailed(f"{describe_error(error)}, {place_of(error)}") from error
     spans = comm.gather(timeline.spans)
     if comm.rank == 0 and job.trace:
@@ -129,7 +129,7 @@ def open_resumed(job: Job) -> Resumed:
 def rehearse(job: Job, asked: dict[str, Any], resumed: Resumed, rank: int) -> EnvironmentSpec:
     """Return what the environment offers; BadInput if this rank cannot do what the root was asked for.
 
-    An algorithm is made and its methods are tried; the run has another one, which nobody has tried.
+    The algorithm that is made here only tries its methods; the run makes a new one.
     """
     if sendable(job) != asked:
         raise BadInput(f"rank {rank} has other options than rank 0: start all ranks with the same options")

@@ -66,13 +66,14 @@ def root_loop(rank: Rank, root: Root, log: RunLog, notes: list[str]) -> None:
     while not (root.finished or (checkpoint and asked_to_stop())):
         # 1. what to collect next, and with which policy and filter: theta, frozen until all ranks have played
         plan, request = root.plan()
-        checkpoint = log.due(request.iteration, root.is_last(request))
+        checkpoint = log.due(request.iteration, root.is_last(request))  # asked now: unfinished episodes travel for it
         rank.collector.refill()
         with timeline.span("broadcast"):
             rank.comm.broadcast((plan, request, checkpoint))
         # 2. all ranks play; what travels is gathered and sorted by episode number
         gathered = rank.collect(plan, request, checkpoint)
-        # 3. advantages, a step of the policy, the critic, the adaptive rule: whatever the algorithm does
+        # 3. advantages, a step of the policy, the critic, the adaptive rule: whatever the algorithm does. With
+        # --learner sharded the other ranks do their share at the same time, in `worker_loop`
         with timeline.span("update"):
             root.learn(gathered)
         # 4. an evaluation if one is due, a row of the log, a checkpoint

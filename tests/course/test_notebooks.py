@@ -306,6 +306,9 @@ def course(monkeypatch, tmp_path):
     monkeypatch.setattr(build, "load_share", lambda: 0.0)
     monkeypatch.setattr(build, "busy_share", lambda seconds: 0.0)
     monkeypatch.setattr(build.concepts, "index", lambda: "")
+    monkeypatch.setattr(build, "exercises", dict)  # the tiny lecture has none
+    monkeypatch.setattr(build, "with_exercises", str)
+    (tmp_path / "README.md").write_text("The way through the course\n")
 
     def typed(*words):
         monkeypatch.setattr(sys, "argv", ["build.py", *words])
