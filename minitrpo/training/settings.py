@@ -24,7 +24,7 @@ SYNCHRONOUS = {"loop": "synchronous"}  # what only the loop with a barrier heeds
 class Settings:
     """The settings of a run without those of its algorithm; equal settings give equal bits on any number of ranks.
 
-    A preset may begin with other values: the default preset of trpo has segments and a sharded learner.
+    A preset may begin with other values: see the default preset in the module of the algorithm.
     """
 
     algorithm: str = option(
