@@ -1,7 +1,7 @@
 """The loop without a barrier: workers pull, collect, push gradients; the server applies them in order of arrival.
 
-`run` is the whole loop, whatever lies between workers and parameters: see `transports`. What a worker does is in `workers`,
-what rank 0 counts in `monitor`, and what becomes of a gradient in `parallel.parameter_server`.
+`run` is the whole loop, whatever lies between workers and parameters: see `transports`. What a worker does is in
+`workers`, what rank 0 counts in `monitor`, and what becomes of a gradient in `parallel.parameter_server`.
 """
 
 from collections.abc import Callable
