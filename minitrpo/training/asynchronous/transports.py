@@ -187,11 +187,8 @@ class Events(Transport):
     def delay(self, worker: int, clock: int) -> float:
         """Return the seconds between a worker's pull and its push."""
         choice = self.context.choice
-        return (
-            1.0
-            + choice.algorithm_settings.delay_jitter
-            * generator(choice.common.seed, clock, worker, Purpose.DELAY).exponential()
-        )
+        jitter = choice.algorithm_settings.delay_jitter
+        return 1.0 + jitter * generator(choice.common.seed, clock, worker, Purpose.DELAY).exponential()
 
     def play(self, look: Callable[[], None]) -> None:
         while self.serves and not self.team.over:
