@@ -26,7 +26,7 @@ def blocks(rows: int, size: int = BLOCK) -> list[slice]:
 class Reduction:
     """Who computes which parts of a sum, and how the parts are added: here one process does all of it."""
 
-    def own(self, count: int) -> slice:
+    def share(self, count: int) -> slice:
         """Return which of `count` parts this process computes: all."""
         return slice(0, count)
 
@@ -34,9 +34,15 @@ class Reduction:
         """Return the sum of all parts; parts: this process's own, (count, ...)."""
         return tree_sum(parts)
 
-    def collect(self, own: Array, sizes: list[int]) -> Array:
-        """Return the rows of all parts; own: those of this process's, in order; sizes: how many each part has."""
-        return own
+    def all_gather(self, rows: Array, sizes: list[int]) -> Array:
+        """Return the rows of all parts.
+
+        Args:
+            rows: those of this process's parts, in order.
+            sizes: how many rows each part has.
+
+        """
+        return rows
 
 
 SERIAL = Reduction()
@@ -72,7 +78,7 @@ class Blocks:
         """Cut `rows` rows; reduction: who computes which blocks."""
         self.rows, self.reduction = rows, reduction
         cut = blocks(rows)
-        self.count, self.slices = len(cut), cut[reduction.own(len(cut))]
+        self.count, self.slices = len(cut), cut[reduction.share(len(cut))]
 
     def mean(self, values: Sequence[Array | float], shape: tuple[int, ...]) -> Array:
         """Return the mean over the rows of all blocks, those of other processes included.

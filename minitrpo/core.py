@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import minitrpo.adaptive as lecture_09a
 import minitrpo.conjugate_gradient as lecture_03
@@ -68,9 +68,10 @@ class Core:
             setattr(module, name, getattr(self, name))
         return module
 
-    def step(self, *arguments: Any) -> Any:
-        """Return what `trpo_step` returns, computed by this core's functions."""
-        return (self.trpo_step or self.trpo_module.trpo_step)(*arguments)
+    @property
+    def step(self) -> Callable[..., Any]:
+        """Return the function `trpo_step` of this core, or one that calls this core's functions."""
+        return self.trpo_step or cast(Callable[..., Any], self.trpo_module.trpo_step)
 
     def policy(self, policy: Policy) -> Policy:
         """Return the policy of an update: one with this core's log_prob and kl, if it has any.

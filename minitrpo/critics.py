@@ -84,7 +84,7 @@ class LinearCritic(Critic):
         """Return the coefficients c that solve (Phi'Phi + ridge I) c = Phi' targets."""
         observations, times, targets = samples["observations"], samples["timesteps"], samples["targets"]
         cut = blocks(len(targets))
-        own = cut[reduction.own(len(cut))]
+        own = cut[reduction.share(len(cut))]
         parts = [self.normal_sums(observations[rows], times[rows], targets[rows]) for rows in own]
         shape = (-1, self.size, self.size + 1)
         return self.solve(reduction.sum(np.array(parts, dtype=np.float64).reshape(shape), len(cut)))
@@ -138,10 +138,10 @@ class MLPCritic(Critic):
 
     def predict(self, state: State, observations: Array, times: Array, reduction: Reduction = SERIAL) -> Array:
         phi, cut = state["phi"], blocks(len(observations))
-        layers, own = unflatten(phi, self.sizes), cut[reduction.own(len(cut))]
+        layers, own = unflatten(phi, self.sizes), cut[reduction.share(len(cut))]
         outputs = [activations(layers, observations[rows].astype(phi.dtype))[-1][:, 0] for rows in own]
         sizes = [rows.stop - rows.start for rows in cut]
-        values = reduction.collect(np.concatenate([np.zeros(0, phi.dtype), *outputs]), sizes)
+        values = reduction.all_gather(np.concatenate([np.zeros(0, phi.dtype), *outputs]), sizes)
         return np.asarray(state["shift"] + state["scale"] * values)
 
     def fit(self, state: State, samples: State, rng: np.random.Generator, reduction: Reduction = SERIAL) -> State:
@@ -171,7 +171,7 @@ class MLPCritic(Critic):
 
     def _gradient(self, phi: Array, inputs: Array, targets: Array, rows: Array, reduction: Reduction) -> Array:
         """Return the gradient of the mean squared error over rows (parts, n): the sum of its parts'."""
-        own = rows[reduction.own(len(rows))]
+        own = rows[reduction.share(len(rows))]
         few = inputs.take(own, axis=0)  # three times as quick as inputs[own]
         return reduction.sum(squared_error_gradients(phi, self.sizes, few, targets[own], rows.size), len(rows))
 

@@ -119,15 +119,15 @@ def damped_fisher(
     policy: Policy, theta: Array, batch: Batch, damping: float, fraction: float
 ) -> Callable[[Array], Array]:
     """Return the function v -> (F + damping I) v over a fraction of the states, part by part, in single precision."""
-    single, few = theta.astype(np.float32), batch.fraction(fraction)
+    theta32, subset = theta.astype(np.float32), batch.fraction(fraction)
     products = [
-        fisher_vector_product_by_hand(policy, single, part.observations.astype(np.float32), damping=0.0)
-        for part in few.parts
+        fisher_vector_product_by_hand(policy, theta32, part.observations.astype(np.float32), damping=0.0)
+        for part in subset.parts
     ]
 
     def product(v: Array) -> Array:
-        single = v.astype(np.float32)
-        return few.mean([of_part(single) for of_part in products], theta.shape) + damping * v
+        v32 = v.astype(np.float32)
+        return subset.mean([of_part(v32) for of_part in products], theta.shape) + damping * v
 
     return product
 

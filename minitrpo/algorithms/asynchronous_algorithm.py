@@ -1,6 +1,6 @@
 """What an asynchronous algorithm is: gradients of old parameters, applied as they come to parameters that all share.
 
-`training.asynchronous` plays such a class over each of the transports of `training.transports`.
+`training.asynchronous.loop` plays such a class over each of the transports of `training.asynchronous.transports`.
 """
 
 from abc import abstractmethod

@@ -238,7 +238,7 @@ class PolicyGradient(Algorithm):
         if not self.samples_travel:
             return np.split(batch["sums"], [size, size + MOMENTS])
         fragments, reduction = fragments_of(batch), self.update.sums
-        rows = [self.sums_of(self.theta, fragment) for fragment in fragments[reduction.own(len(fragments))]]
+        rows = [self.sums_of(self.theta, fragment) for fragment in fragments[reduction.share(len(fragments))]]
         length = size + MOMENTS + (self.critic.size * (self.critic.size + 1) if self.settings.critic == "linear" else 0)
         mine = np.array(rows).reshape(len(rows), length)  # a rank may have no fragment
         return np.split(reduction.sum(mine, len(fragments)), [size, size + MOMENTS])

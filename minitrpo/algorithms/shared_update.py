@@ -47,12 +47,12 @@ def advantages_of(
     values = critic.predict(state, samples["observations"], samples["timesteps"], reduction)
     final_values = critic.predict(state, samples["final_observations"], samples["final_timesteps"], reduction)
     stops = np.concatenate([[0], np.flatnonzero(samples["last"]) + 1])
-    own = reduction.own(len(stops) - 1)
-    rows = slice(stops[own.start], stops[own.stop])
+    fragments = reduction.share(len(stops) - 1)  # those of which this rank computes the advantages
+    rows = slice(stops[fragments.start], stops[fragments.stop])
     last, values_here = samples["last"][rows], values[rows]
-    after = core.next_values(values_here, final_values[own], last, samples["terminated"][rows])
-    found = core.gae(samples["rewards"][rows], values_here, after, last, discount, gae_lambda)
-    advantages, targets = (reduction.collect(array, np.diff(stops).tolist()) for array in found)
+    after = core.next_values(values_here, final_values[fragments], last, samples["terminated"][rows])
+    estimates = core.gae(samples["rewards"][rows], values_here, after, last, discount, gae_lambda)
+    advantages, targets = (reduction.all_gather(array, np.diff(stops).tolist()) for array in estimates)
     return {"advantages": advantages, "targets": targets, "values": values}
 
 

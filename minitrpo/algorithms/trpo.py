@@ -252,6 +252,7 @@ class TRPO(Algorithm):
             self.core = self.students.core
             context.note(f"note: {self.students}")
         self.policy = self.core.policy(context.policy)
+        self.trpo_step = self.core.step
         of_fit = (settings.critic_epochs, settings.critic_minibatch, settings.critic_step_size)
         self.critic = make_critic(settings.critic, context.policy, *of_fit)
         self.theta = self.policy.initialise(context.generator(Purpose.POLICY))
@@ -341,11 +342,11 @@ class TRPO(Algorithm):
         """Return the samples with advantages and targets, and how much of the returns the critic explained."""
         s = self.settings
         with self.context.span("advantages"):
-            found = advantages_of(
+            estimates = advantages_of(
                 self.critic, self.critic_state, batch, s.discount, s.gae_lambda, self.update.all, self.core
             )
-            explained = explained_variance(found["values"], found["targets"])
-            return batch | found | {"advantages": standardise(found["advantages"])}, explained
+            explained = explained_variance(estimates["values"], estimates["targets"])
+            return batch | estimates | {"advantages": standardise(estimates["advantages"])}, explained
 
     def _step(self, samples: Arrays) -> tuple[Array, Report, Measured | None]:
         """Return the new policy, what the step did, and how much of it is noise if that is to be measured."""
@@ -354,7 +355,7 @@ class TRPO(Algorithm):
         batch = Batch(observations, samples["actions"], samples["advantages"], self.update.sums)
         with self.context.span("policy"):
             solver = (s.cg_iterations, s.cg_damping, s.fisher_fraction)
-            theta, report = self.core.step(self.policy, old, batch, self.adaptive.max_kl, *solver)
+            theta, report = self.trpo_step(self.policy, old, batch, self.adaptive.max_kl, *solver)
             measured = None
             if self.noise.due and report.search.accepted:
                 measured = measure_noise(self.policy, old, batch, report.gradient, theta - old, *solver)

@@ -23,13 +23,13 @@ from minitrpo.algorithms.asynchronous_algorithm import Ask, AsynchronousAlgorith
 from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.errors import AlgorithmFailed, BadInput, infinite_theta, shorten
 from minitrpo.experience.rollouts import Fragments
-from minitrpo.parallel.comm import OWN as OWN
+from minitrpo.parallel.comm import RUN_PREFIX as RUN_PREFIX
 from minitrpo.parallel.comm import Nested, flat, nested
 from minitrpo.policies import Array
 from minitrpo.supervision.watchdog import status
 
-UNFINISHED = "unfinished_"  # prefix of the arrays of episodes that go on, as OWN is of the run's own
-RESERVED = (OWN, UNFINISHED)
+UNFINISHED = "unfinished_"  # prefix of the arrays of episodes that go on, as RUN_PREFIX is of the run's own
+RESERVED = (RUN_PREFIX, UNFINISHED)
 MOST = 10**12  # steps, or episodes, of one update
 NUMBERS = "biufc"  # kinds of dtypes
 

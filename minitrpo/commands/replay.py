@@ -14,12 +14,12 @@ from minitrpo.reports.trained_policy import load
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.program import command
 from minitrpo.supervision.watchdog import guarded
-from minitrpo.training.asynchronous import make_team
+from minitrpo.training.asynchronous.loop import make_team
+from minitrpo.training.asynchronous.transports import Events
+from minitrpo.training.asynchronous.workers import ITERATION, env_steps
 from minitrpo.training.parts import RunContext, check_arrays
 from minitrpo.training.root import Root
 from minitrpo.training.synchronous import make_rank
-from minitrpo.training.transports import Events
-from minitrpo.training.workers import ITERATION, env_steps
 
 
 @command("replay")
@@ -75,7 +75,7 @@ def replay(context: RunContext, episode: int, iteration: int | None) -> str:
 def replay_events(context: RunContext, episode: int, iteration: int | None) -> str:
     """Play the event queue again from the checkpoint to the end of an iteration; raises what it raised in the run."""
     choice = context.choice
-    if choice.own.transport != "events":
+    if choice.algorithm_settings.transport != "events":
         raise BadInput(
             f"{context.folder.path}: {choice.common.algorithm} was asynchronous in real time, so the parameters that "
             "played an episode were not kept; failure.txt contains the reset seed of the episode"

@@ -55,11 +55,13 @@ def run(job: Job, comm: Comm) -> None:
     check_display(job, comm)
     context = begin(job, comm)
     settings = context.settings
-    replayable = not context.choice.asynchronous or context.choice.own.transport == "events"  # its parameters are kept
+    replayable = (
+        not context.choice.asynchronous or context.choice.algorithm_settings.transport == "events"
+    )  # its parameters are kept
     inside = context.folder.path.is_relative_to(start) and context.folder.path != start
     path = str(context.folder.path.relative_to(start) if inside else context.folder.path)
     named = [*again(settings.env, "--env", start), *again(settings.algorithm, "--algorithm", start)]
-    if core := getattr(context.choice.own, "core", ""):
+    if core := getattr(context.choice.algorithm_settings, "core", ""):
         named += ["--core", core]
     status.describe(
         **status.job(),

@@ -133,7 +133,7 @@ class Rollouts:
         self._state = np.zeros((height, policy.state_size))  # of the policy, in the episode of each slot
         self._first_state = self._state.copy()  # before the slot's fragment
         self._past_actions: dict[int, list[Array]] = {}  # of earlier fragments of the episode in a slot
-        self.anew: dict[int, int] = {}  # slot: number of an episode that could not be restored
+        self.not_restored: dict[int, int] = {}  # slot: number of an episode that could not be restored
         self._buffer = self._new_buffer()
 
     def play(
@@ -174,7 +174,7 @@ class Rollouts:
         self._buffer = self._new_buffer()
         for slot, number in enumerate(slot_numbers):
             if slot not in self.slots:
-                self._begin(slot, theta, 0, self.anew.pop(slot, number))
+                self._begin(slot, theta, 0, self.not_restored.pop(slot, number))
         for _ in range(steps):
             for slot, final_observation, terminated in self._tick(act, frozen):
                 fragments.append(self._fragment(slot, final_observation, terminated, not terminated))
@@ -205,7 +205,7 @@ class Rollouts:
     def restore(self, arrays: dict[str, Array], rows: range, iteration: int) -> None:
         """Restore unfinished episodes into the slots by playing their actions again from the reset.
 
-        Episodes that reach another state will begin `anew`.
+        Episodes that reach another state will be in `not_restored`.
         """
         self._show(iteration)
         stops = np.cumsum(arrays["lengths"])
@@ -220,7 +220,7 @@ class Rollouts:
                 if terminated[0] or truncated[0]:
                     break
             if not np.array_equal(self._observations[slot], arrays["observations"][row]):
-                self.anew[slot] = int(self.numbers[slot])
+                self.not_restored[slot] = int(self.numbers[slot])
                 self._occupy(slot, 0, IDLE)
                 continue
             self._start[slot], self._past_actions[slot] = steps, [actions]

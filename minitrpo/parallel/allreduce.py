@@ -21,7 +21,7 @@ class OrderedAllreduce(Reduction):
     def __init__(self, comm: Comm) -> None:
         self._comm = comm
 
-    def own(self, count: int) -> slice:
+    def share(self, count: int) -> slice:
         return dealt(self._comm.rank, self._comm.size, count)
 
     def sum(self, parts: Array, count: int) -> Array:
@@ -38,12 +38,12 @@ class OrderedAllreduce(Reduction):
 
         """
         if count <= FAN:
-            return ordered_sum(self.collect(parts, [1] * count))
+            return ordered_sum(self.all_gather(parts, [1] * count))
         gathered = self._comm.gather(parts)
         total = tree_sum(np.concatenate(gathered)) if self._comm.rank == 0 else None
         return np.asarray(self._comm.broadcast(total))
 
-    def collect(self, own: Array, sizes: list[int]) -> Array:
+    def all_gather(self, own: Array, sizes: list[int]) -> Array:
         first_parts = np.arange(self._comm.size + 1) * len(sizes) // self._comm.size
         first_rows = np.cumsum([0, *sizes])[first_parts]  # of each rank, and the end of the last one
         return self._comm.all_gather(own, np.diff(first_rows).tolist())

@@ -18,7 +18,7 @@ from minitrpo.policies import Array
 
 Arrays = dict[str, Array]
 Nested = dict[str, Any]  # arrays by name, and dicts of them: {"theta": a, "critic": {"phi": b}}
-OWN = "run_"  # prefix of the run's own arrays, in a checkpoint and among the shared arrays
+RUN_PREFIX = "run_"  # prefix of the run's own arrays, in a checkpoint and among the shared arrays
 Result = TypeVar("Result")
 JOINT = "."  # in the names of `flat`: {"theta": a, "critic.phi": b}; no name of a state has one
 

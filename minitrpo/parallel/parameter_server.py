@@ -23,14 +23,14 @@ from typing import Protocol
 
 import numpy as np
 
-from minitrpo.parallel.comm import OWN
+from minitrpo.parallel.comm import RUN_PREFIX
 from minitrpo.policies import Array
 
 Arrays = dict[str, Array]
 NO_LIMIT = 10**9  # gradients: of a rule that refuses none, and lets none wait
 LEFT = 2**62  # the clock of a worker that pushes no more: no worker waits for it
 BINS = 256  # of the histogram of staleness; the last one has all that is older
-TALLY = OWN + "tally_"  # how the counts are called among the shared arrays
+TALLY = RUN_PREFIX + "tally_"  # how the counts are called among the shared arrays
 
 
 @dataclass(frozen=True)

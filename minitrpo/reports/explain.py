@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.algorithms.user_classes import OWN
+from minitrpo.algorithms.user_classes import RUN_PREFIX
 from minitrpo.errors import BadInput
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.trust import again
@@ -114,7 +114,7 @@ def explain(folder: RunFolder, episodes: int | None = None) -> Explanation:
     few = affordable(columns) if episodes is None else episodes
     played = play(policy_of(choice, checkpoint), few, choice.common.seed) if few else None
     searches = [row["line_search"] for row in folder.rows()] if "line_search" in folder.header else []
-    seen = ObservationFilter.from_vector(checkpoint[OWN + "filter"])
+    seen = ObservationFilter.from_vector(checkpoint[RUN_PREFIX + "filter"])
     numbers = findings.numbers(columns, choice, played, seen)
     config = folder.read_config()
     made = config["provenance"]

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces.utils import flatten
 
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.algorithms.user_classes import OWN
+from minitrpo.algorithms.user_classes import RUN_PREFIX
 from minitrpo.errors import BadInput, shorten
 from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.evaluation import Evaluation, Evaluator
@@ -113,7 +113,7 @@ def policy_of(choice: Choice, arrays: Arrays) -> TrainedPolicy:
     """Return the policy of a checkpoint; BadInput if it does not fit its environment or settings."""
     spec = describe(choice.common.env)
     check_arrays(arrays, make_algorithm(choice, spec)[0], spec, choice)
-    frozen = ObservationFilter.from_vector(arrays[OWN + "filter"])
+    frozen = ObservationFilter.from_vector(arrays[RUN_PREFIX + "filter"])
     return TrainedPolicy(spec, make_policy(choice, spec), arrays["theta"], frozen)
 
 

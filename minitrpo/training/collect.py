@@ -147,22 +147,22 @@ def prepare_fragments(algorithm: Algorithm, plan: Plan, request: Request, fragme
     One fragment at a time: how BLAS rounds a row of a product depends on the number of rows, and how many
     rows a rank has depends on the number of ranks.
     """
-    own, rows = [], []
+    places, rows = [], []
     with status.at("prepare"):
         for fragment in fragments:
             mean, squares = moments(fragment.observations)
             of_filter = {"mean": mean[None], "squares": squares[None]}
-            own.append({name: getattr(fragment, name) for name in PER_FRAGMENT} | of_filter)
+            places.append({name: getattr(fragment, name) for name in PER_FRAGMENT} | of_filter)
             rows.append(algorithm.prepare(plan, fragment.filtered(request.observation_filter)))
-    return Gathered(joined(rows), joined(own))
+    return Gathered(joined(rows), joined(places))
 
 
 def in_episode_order(parts: list[Gathered]) -> Gathered:
     """Return what all ranks sent, sorted by episode number: the one order that does not depend on who played what."""
     parts = [part for part in parts if part.fragments]
-    batch, own = joined([part.batch for part in parts]), joined([part.fragments for part in parts])
-    order = in_order(own["numbers"], own["starts"])
-    rows = rows_of(order, own["lengths"])
+    batch, fragments = joined([part.batch for part in parts]), joined([part.fragments for part in parts])
+    order = in_order(fragments["numbers"], fragments["starts"])
+    rows = rows_of(order, fragments["lengths"])
     for name, array in batch.items():
         if len(array) not in (len(rows), len(order)):
             raise AlgorithmFailed(
@@ -171,7 +171,7 @@ def in_episode_order(parts: list[Gathered]) -> Gathered:
             )
         batch[name] = array[rows if len(array) == len(rows) else order]
     unfinished = joined([part.unfinished for part in parts])  # slot by slot: the ranks have them in turn
-    return Gathered(batch, {name: array[order] for name, array in own.items()}, unfinished)
+    return Gathered(batch, {name: array[order] for name, array in fragments.items()}, unfinished)
 
 
 def joined(parts: list[Arrays]) -> Arrays:

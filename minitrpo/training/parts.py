@@ -8,7 +8,7 @@ import numpy as np
 
 from minitrpo.algorithms import registry
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Member
-from minitrpo.algorithms.user_classes import OWN, UNFINISHED
+from minitrpo.algorithms.user_classes import RUN_PREFIX, UNFINISHED
 from minitrpo.errors import BadInput, describe_error
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.evaluation import Evaluator
@@ -24,7 +24,7 @@ from minitrpo.run_folder.folder import RunFolder
 from minitrpo.training.collect import Collector, EpisodeCollector, SegmentCollector
 from minitrpo.training.settings import Choice, Settings
 
-SETTINGS = OWN + "settings"  # the fingerprint of the settings that a checkpoint was made with
+SETTINGS = RUN_PREFIX + "settings"  # the fingerprint of the settings that a checkpoint was made with
 MOST_PARAMETERS = 100_000_000
 NO_CLIP = 1e100  # environments may not return more
 LIGHT = ("gymnasium.envs.classic_control", "gymnasium.envs.toy_text")  # a step takes a few microseconds
@@ -50,7 +50,7 @@ class RunContext:
 
 def counted(checkpoint: Arrays) -> tuple[int, int]:
     """Return updates and environment steps of a checkpoint, 0 and 0 if there is none."""
-    iteration, steps = checkpoint[OWN + "counters"].tolist() if checkpoint else (0, 0)
+    iteration, steps = checkpoint[RUN_PREFIX + "counters"].tolist() if checkpoint else (0, 0)
     return iteration, steps
 
 
@@ -115,7 +115,7 @@ def make_policy(choice: Choice, spec: EnvironmentSpec) -> Policy:
     size = count_parameters(policy.sizes)
     if size > MOST_PARAMETERS:
         raise BadInput(f"--hidden {s.hidden} makes {size:,} parameters of {spec.id}; at most {MOST_PARAMETERS:,}")
-    policy = algorithm.make_policy(choice.own, policy)
+    policy = algorithm.make_policy(choice.algorithm_settings, policy)
     algorithm.check_policy(policy)
     return policy
 
@@ -153,7 +153,7 @@ def make_algorithm(
         action_high=spec.high,
         _total_steps=s.total_steps,
     )
-    return choice.algorithm(choice.own, context), context
+    return choice.algorithm(choice.algorithm_settings, context), context
 
 
 def make_collector(settings: Settings, spec: EnvironmentSpec, policy: Policy, comm: Comm) -> Collector:
@@ -197,16 +197,16 @@ def check_settings(choice: Choice, checkpoint: Arrays, folder: RunFolder) -> Non
 
 def state_in(checkpoint: Arrays) -> Nested:
     """Return what the algorithm's `state` returned when a checkpoint was written."""
-    return nested({name: array for name, array in checkpoint.items() if not name.startswith((OWN, UNFINISHED))})
+    return nested({name: array for name, array in checkpoint.items() if not name.startswith((RUN_PREFIX, UNFINISHED))})
 
 
 def check_arrays(checkpoint: Arrays, algorithm: Member, spec: EnvironmentSpec, choice: Choice) -> None:
     """Raise BadInput unless a fresh algorithm can take over the checkpoint, in this environment."""
     fresh, synchronous = flat(algorithm.state()), isinstance(algorithm, Algorithm)
-    own = {name: array for name, array in checkpoint.items() if not name.startswith((OWN, UNFINISHED))}
+    of_algorithm = {name: array for name, array in checkpoint.items() if not name.startswith((RUN_PREFIX, UNFINISHED))}
     fixed = {"theta": fresh["theta"]} if synchronous else fresh  # what else an algorithm keeps may grow
-    fixed = fixed | {OWN + "filter": np.zeros(2 + 2 * spec.observation_size)}
-    odd = min(own.keys() ^ fresh.keys(), default="")
+    fixed = fixed | {RUN_PREFIX + "filter": np.zeros(2 + 2 * spec.observation_size)}
+    odd = min(of_algorithm.keys() ^ fresh.keys(), default="")
     odd = odd or next((name for name, like in fixed.items() if kind(checkpoint[name]) != kind(like)), "")
     try:
         if not odd and isinstance(algorithm, Algorithm):

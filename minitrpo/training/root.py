@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Plan
-from minitrpo.algorithms.user_classes import OWN, check_theta
+from minitrpo.algorithms.user_classes import RUN_PREFIX, check_theta
 from minitrpo.errors import TOO_LARGE, AlgorithmFailed
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.randomness import Purpose, generator
@@ -32,7 +32,7 @@ class Bookkeeping:
         self.iteration, self.env_steps = counted(context.checkpoint)
         self.mean_length = float(context.spec.max_episode_steps or UNKNOWN_LENGTH)  # of an episode
         if context.checkpoint:
-            self.mean_length = float(context.checkpoint[OWN + "mean_length"][0])
+            self.mean_length = float(context.checkpoint[RUN_PREFIX + "mean_length"][0])
         self.evaluated: float | None = None  # the mean return of an evaluation, for the next row
         self.row_began = self.env_steps  # at the end of the last row
 
@@ -64,9 +64,9 @@ class Bookkeeping:
     def kept(self, observation_filter: ObservationFilter) -> Arrays:
         """Return what every checkpoint has, whichever loop wrote it: the filter, the counters, an episode's length."""
         return {
-            OWN + "filter": observation_filter.to_vector(),
-            OWN + "counters": np.array([self.iteration, self.env_steps]),
-            OWN + "mean_length": np.array([self.mean_length]),
+            RUN_PREFIX + "filter": observation_filter.to_vector(),
+            RUN_PREFIX + "counters": np.array([self.iteration, self.env_steps]),
+            RUN_PREFIX + "mean_length": np.array([self.mean_length]),
         }
 
 
@@ -87,8 +87,8 @@ class Root(Bookkeeping):
         if arrays := context.checkpoint:
             with status.at("restore"):
                 algorithm.restore(state_in(arrays))
-            self.filter = ObservationFilter.from_vector(arrays[OWN + "filter"])
-            self._episodes = int(arrays[OWN + "episodes"][0])
+            self.filter = ObservationFilter.from_vector(arrays[RUN_PREFIX + "filter"])
+            self._episodes = int(arrays[RUN_PREFIX + "episodes"][0])
 
     @property
     def finished(self) -> bool:
@@ -177,7 +177,7 @@ class Root(Bookkeeping):
         """Return everything a checkpoint needs, as arrays."""
         with status.at("state"):
             state = flat(self.algorithm.state())
-        return {**state, **self.kept(self.filter), OWN + "episodes": np.array([self._episodes])}
+        return {**state, **self.kept(self.filter), RUN_PREFIX + "episodes": np.array([self._episodes])}
 
 
 def average(values: list[Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.algorithms.user_classes import OWN
+from minitrpo.algorithms.user_classes import RUN_PREFIX
 from minitrpo.parallel.timing import Timeline
 from minitrpo.run_folder.metrics import Record, row_of
 from minitrpo.supervision.program import asked_to_stop
@@ -41,7 +41,8 @@ class RunLog:
         self.timeline, self._ranks, self._notes = timeline, ranks, notes
         self.display = show(counted(context.checkpoint)[1])
         self._fingerprint = context.choice.fingerprint()
-        self._time = float(context.checkpoint[OWN + "time_s"][0]) if context.checkpoint else 0.0  # of the whole run
+        # seconds of the whole run
+        self._time = float(context.checkpoint[RUN_PREFIX + "time_s"][0]) if context.checkpoint else 0.0
         self._first = True  # no episode has ended
         self._saved = 0.0  # seconds of this process at the last checkpoint
 
@@ -90,7 +91,7 @@ class RunLog:
 
     def save(self, arrays: Arrays) -> None:
         """Write a checkpoint of these arrays, the time and the settings."""
-        time_and_settings = {OWN + "time_s": np.array([self._time]), SETTINGS: self._fingerprint}
+        time_and_settings = {RUN_PREFIX + "time_s": np.array([self._time]), SETTINGS: self._fingerprint}
         with self.timeline.span("checkpoint"):
             self._folder.save_checkpoint({**arrays, **time_and_settings})
         self._saved = self.timeline.now()

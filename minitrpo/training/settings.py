@@ -212,7 +212,7 @@ class Choice:
 
     common: Settings
     algorithm: Any
-    own: Any
+    algorithm_settings: Any
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -227,7 +227,7 @@ class Choice:
 
     def copies(self, ranks: int) -> int:
         """Return how many copies of the environment each rank plays at once, without those of evaluations."""
-        s, own = self.common, self.own
+        s, own = self.common, self.algorithm_settings
         if self.asynchronous:
             return int(own.envs_per_worker * (own.workers if own.transport == "events" else 1))
         return -(-s.num_envs // ranks) if s.segments else s.envs_per_rank
@@ -258,7 +258,7 @@ class Choice:
 
     def flat(self) -> dict[str, Any]:
         """Return all settings by name."""
-        return asdict(self.common) | asdict(self.own)
+        return asdict(self.common) | asdict(self.algorithm_settings)
 
 
 def algorithm_of(name: str) -> Any:

@@ -21,7 +21,8 @@ from minitrpo.parallel.timing import write_chrome_trace
 from minitrpo.run_folder.folder import RunFolder, newest
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.watchdog import status
-from minitrpo.training import asynchronous, synchronous
+from minitrpo.training import synchronous
+from minitrpo.training.asynchronous import loop as asynchronous
 from minitrpo.training.job import Job
 from minitrpo.training.parts import RunContext, check_arrays, check_settings, counted, make_algorithm, working_size
 from minitrpo.training.run_log import Show
@@ -138,7 +139,7 @@ def rehearse(job: Job, asked: dict[str, Any], resumed: Resumed, rank: int) -> En
     name = f"--algorithm {settings.algorithm}"
     try:
         with status.at("begin"):
-            algorithm, its_context = make_algorithm(choice, spec)
+            algorithm, algorithm_context = make_algorithm(choice, spec)
         plan = check_beginning(algorithm)
     except (BadInput, KeyboardInterrupt):
         raise
@@ -148,7 +149,7 @@ def rehearse(job: Job, asked: dict[str, Any], resumed: Resumed, rank: int) -> En
         raise BadInput(f"{name} cannot begin: {describe_error(error)} ({place_of(error)})") from error
     if plan is not None and plan.episodes is not None and settings.segments:
         raise BadInput(f"--requests segments: {settings.algorithm} needs whole episodes; use --requests episodes")
-    if job.resume and its_context.scheduled and settings.total_steps != resumed.total_before:
+    if job.resume and algorithm_context.scheduled and settings.total_steps != resumed.total_before:
         raise BadInput(
             f"--total-steps {settings.total_steps}: {settings.algorithm} has a schedule that ends with the run, after "
             f"{resumed.total_before} steps, so it cannot be extended: leave it out, or start a new run (runs with "
@@ -183,7 +184,7 @@ def write_folder(
     if not repeatable:
         notes.append(RESTLESS.format(spec.id))
     made_with = made_with | {"repeats": repeatable, "one_machine": one_machine}
-    if core := getattr(choice.own, "core", ""):
+    if core := getattr(choice.algorithm_settings, "core", ""):
         made_with["core"] = load_core(here / core).record()
     if folder is None:
         folder = RunFolder.create(job.out, settings.env, settings.seed, choice.columns, here)

@@ -46,12 +46,12 @@ class Rank:
     def collect(self, plan: Plan, request: Request, checkpoint: bool) -> Gathered:
         """Collect, wait for the others, gather: the part of an iteration that all ranks do alike."""
         with self.timeline.span("collect"):
-            own = prepare_fragments(self.algorithm, plan, request, self.collector.collect(request))
+            prepared = prepare_fragments(self.algorithm, plan, request, self.collector.collect(request))
         with self.timeline.span("wait"):
             self.comm.barrier()
         with self.timeline.span("gather"):
-            own = replace(own, unfinished=self.collector.unfinished() if checkpoint else {})
-            return gather(self.comm, own)
+            prepared = replace(prepared, unfinished=self.collector.unfinished() if checkpoint else {})
+            return gather(self.comm, prepared)
 
     def evaluate(self, request: Request) -> Array:
         """Return what the episodes of an evaluation returned, on the root; all ranks play them."""
@@ -136,7 +136,7 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
     rank, algorithm_notes = make_rank(context, working, timeline)
     if context.checkpoint:
         rank.collector.restore(context.checkpoint, counted(context.checkpoint)[0] + 1)
-    begun_again = sum(working.gather(len(rank.collector.rollouts.anew)))
+    begun_again = sum(working.gather(len(rank.collector.rollouts.not_restored)))
     if comm.rank > 0:
         if rank.shares and context.checkpoint:
             rank.algorithm.restore(state_in(context.checkpoint))
@@ -168,7 +168,7 @@ def make_rank(context: RunContext, comm: Comm, timeline: Timeline) -> tuple[Rank
 
     """
     sharded = context.settings.learner == "sharded"
-    algorithm, given = make_algorithm(context.choice, context.spec, comm if sharded else Comm(), timeline)
-    collector = make_collector(context.settings, context.spec, given.policy, comm)
+    algorithm, algorithm_context = make_algorithm(context.choice, context.spec, comm if sharded else Comm(), timeline)
+    collector = make_collector(context.settings, context.spec, algorithm_context.policy, comm)
     evaluator = make_evaluator(context.choice, context.spec, comm)
-    return Rank(comm, collector, algorithm, timeline, sharded and comm.size > 1, evaluator), given.notes
+    return Rank(comm, collector, algorithm, timeline, sharded and comm.size > 1, evaluator), algorithm_context.notes

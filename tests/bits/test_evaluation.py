@@ -14,7 +14,7 @@ from runs import run, train
 from scipy import stats
 
 import minitrpo
-from minitrpo.algorithms.user_classes import OWN
+from minitrpo.algorithms.user_classes import RUN_PREFIX
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import describe
 from minitrpo.experience.evaluation import Evaluation
@@ -46,12 +46,12 @@ def test_it_is_what_playing_by_hand_returns_in_every_row_that_passes_a_multiple(
     assert filled.tolist() == (np.diff(columns["env_steps"] // 1000, prepend=0) > 0).tolist()
     assert filled[-1]
     assert not filled.all()
-    seen, policy = ObservationFilter.from_vector(arrays[OWN + "filter"]), spec.policy((8,))
+    seen, policy = ObservationFilter.from_vector(arrays[RUN_PREFIX + "filter"]), spec.policy((8,))
     returns = []
     for number in range(3):
         world, total, over = gymnasium.make(env), 0.0, False
         low, high = (0, 0) if spec.discrete else (world.action_space.low, world.action_space.high)
-        observation, _ = world.reset(seed=evaluation_seed(0, int(arrays[OWN + "counters"][0]), number))
+        observation, _ = world.reset(seed=evaluation_seed(0, int(arrays[RUN_PREFIX + "counters"][0]), number))
         while not over:
             best = policy.distribution(arrays["theta"], seen(np.asarray(observation, float)[None]))[0]
             action = int(np.argmax(best))

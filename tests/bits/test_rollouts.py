@@ -195,7 +195,7 @@ def test_episodes_that_cannot_be_restored_begin_anew():
     kept, rollouts = original.unfinished(), make("CartPole-v1", 4)[0]
     kept["observations"][1] += 1e-9
     rollouts.restore(kept, range(3), 7)
-    assert rollouts.anew == {1: kept["numbers"][1]}
+    assert rollouts.not_restored == {1: kept["numbers"][1]}
     (fragments, *_), _ = advance("CartPole-v1", [5], rollouts=rollouts)
     starts = dict(zip(fragments.numbers.tolist(), fragments.starts.tolist(), strict=True))
     assert [starts[number] for number in kept["numbers"].tolist()] == [5, 0, 5]

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from runs import MAINS, fails, forked
 
-from minitrpo.algorithms.user_classes import OWN
+from minitrpo.algorithms.user_classes import RUN_PREFIX
 from minitrpo.commands import evaluate
 from minitrpo.experience.randomness import reset_seed
 from minitrpo.run_folder.folder import RunFolder
@@ -64,7 +64,7 @@ def test_a_failure_later_than_the_checkpoint_is_played_again(job, tmp_path, monk
         done = forked("train", *words, cwd=tmp_path)
         assert (done.code, where in done.err) == (1, True), done
         folder = RunFolder(tmp_path / f"{every}")
-        assert folder.load_checkpoint()[OWN + "counters"][0] == kept
+        assert folder.load_checkpoint()[RUN_PREFIX + "counters"][0] == kept
         assert [row["iteration"] for row in folder.rows()] == ["1", "2", "3", "4", "5"]
         before = {path.name: path.read_bytes() for path in folder.path.iterdir()}
         assert told(done.err)[-3:] == [str(number), "--iteration", "6"]

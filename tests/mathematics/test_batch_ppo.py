@@ -113,6 +113,6 @@ def test_what_is_watched_by_hand(seed):
 def test_what_falls_and_over_how_many_steps(anneal, step_size, clip, own):
     choice = chosen({"algorithm": "batch-ppo", "anneal": anneal, "anneal_steps": own})
     total = 400 if own == 0 else 7_000_000
-    algorithm = BatchPPO(choice.own, Context(GaussianPolicy(3, 2, ()), 0, 100, _total_steps=total))
+    algorithm = BatchPPO(choice.algorithm_settings, Context(GaussianPolicy(3, 2, ()), 0, 100, _total_steps=total))
     algorithm.steps = 300
     assert algorithm.annealed() == pytest.approx((3e-4 * step_size, 0.2 * clip))

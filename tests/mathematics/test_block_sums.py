@@ -100,7 +100,7 @@ def test_parts_are_dealt_out_once_in_rank_order_and_evenly(size, count):
     for rank in range(size):
         comm = Comm()
         comm.rank, comm.size = rank, size
-        own.append(list(range(count))[ordered_allreduce(comm).own(count)])
+        own.append(list(range(count))[ordered_allreduce(comm).share(count)])
     assert [part for parts in own for part in parts] == list(range(count))
     assert max(map(len, own)) - min(map(len, own)) <= 1
 
@@ -153,12 +153,12 @@ for per_node in (2, 5):
         for shape in ((3,), (2, 2)):
             parts = np.random.default_rng(count).standard_normal((count, *shape))
             parts *= 10.0 ** np.arange(count).reshape(-1, *[1] * len(shape)).clip(0, 20)
-            total = reduction.sum(parts[reduction.own(count)], count)
+            total = reduction.sum(parts[reduction.share(count)], count)
             assert total.tobytes() == tree_sum(parts).tobytes(), (count, some.size)
         sizes = [part % 4 for part in range(count)]
-        ends, own = np.cumsum([0, *sizes]), reduction.own(count)
+        ends, own = np.cumsum([0, *sizes]), reduction.share(count)
         rows = np.arange(float(ends[-1]))
-        assert np.array_equal(reduction.collect(rows[ends[own.start] : ends[own.stop]], sizes), rows)
+        assert np.array_equal(reduction.all_gather(rows[ends[own.start] : ends[own.stop]], sizes), rows)
 print("equal")
 """
 

@@ -112,7 +112,7 @@ class ReplayLearner(Algorithm):
         """Draw a minibatch, sum the shards' gradients in their order, and step."""
         s, shards = self.settings, len(sizes)
         # 1. every rank draws for all shards, and looks up the rows of its shards
-        drawn, mine = draw(rng, s.batch, sizes), self._reduction.own(shards)
+        drawn, mine = draw(rng, s.batch, sizes), self._reduction.share(shards)
         shape = (*drawn.positions.shape, self.noise_size)
         noise = rng.standard_normal(shape) if self.noise_size else np.zeros(shape)
         # 2. the gradients of the shards, and their sum

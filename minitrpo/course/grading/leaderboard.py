@@ -103,7 +103,7 @@ def allowed(settings: Any) -> Choice:
     if algorithm not in ALGORITHMS:
         raise BadInput(f"{shorten(algorithm)} is no algorithm of the package")
     choice = chosen(settings)
-    if choice.asynchronous and choice.own.transport != "events":
+    if choice.asynchronous and choice.algorithm_settings.transport != "events":
         raise BadInput(f"runs of {algorithm} differ; only runs with --transport events can be repeated")
     return choice
 

@@ -1,8 +1,7 @@
 """The loop without a barrier: workers pull, collect, push gradients; the server applies them in order of arrival.
 
-`run` is the whole loop, whatever lies between workers and parameters: see `training.transports`. What a worker does is
-in `training.workers`, what rank 0 counts in `training.monitor`, and what becomes of a gradient in
-`parallel.parameter_server`.
+`run` is the whole loop, whatever lies between workers and parameters: see `transports`. What a worker does is in
+`workers`, what rank 0 counts in `monitor`, and what becomes of a gradient in `parallel.parameter_server`.
 """
 
 from collections.abc import Callable
@@ -11,19 +10,16 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous_algorithm import TRANSPORTS, AsynchronousAlgorithm, Moment
-from minitrpo.algorithms.user_classes import OWN
+from minitrpo.algorithms.user_classes import RUN_PREFIX
 from minitrpo.errors import BadInput
 from minitrpo.experience.observation_filter import merged
 from minitrpo.parallel.comm import Comm, flat
 from minitrpo.parallel.parameter_server import TALLY, Arrival, ParameterServer, Rules
 from minitrpo.parallel.timing import Timeline
 from minitrpo.supervision.watchdog import status
-from minitrpo.training.monitor import Monitor
-from minitrpo.training.parts import RunContext, make_algorithm
-from minitrpo.training.run_log import RunLog, Show
-from minitrpo.training.settings import Choice
-from minitrpo.training.transports import Events, Server, Team, Transport, Window
-from minitrpo.training.workers import (
+from minitrpo.training.asynchronous.monitor import Monitor
+from minitrpo.training.asynchronous.transports import Events, Server, Team, Transport, Window
+from minitrpo.training.asynchronous.workers import (
     ITERATION,
     OVER,
     REPORT,
@@ -34,6 +30,9 @@ from minitrpo.training.workers import (
     report_applied,
     run_arrays,
 )
+from minitrpo.training.parts import RunContext, make_algorithm
+from minitrpo.training.run_log import RunLog, Show
+from minitrpo.training.settings import Choice
 
 
 def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False) -> Timeline:
@@ -125,7 +124,7 @@ def starting_arrays(context: RunContext, algorithm: AsynchronousAlgorithm, trans
     shared |= run_arrays(context.choice, context.spec, transport.workers)
     for name, array in shared.items() if context.checkpoint else ():
         saved = context.checkpoint[name]
-        if transport.exact or not name.startswith(OWN) or name in (ITERATION, TALLY + "increments"):
+        if transport.exact or not name.startswith(RUN_PREFIX) or name in (ITERATION, TALLY + "increments"):
             array[...] = saved
         elif name == SEEN:
             array[0] = merged(saved).to_vector()
@@ -146,7 +145,7 @@ def make_server(
         timeline: this rank's clock.
 
     """
-    options, columns = context.choice.own, context.choice.algorithm.columns
+    options, columns = context.choice.algorithm_settings, context.choice.algorithm.columns
 
     def apply(shared: Arrays, gradient: Arrays, arrival: Arrival) -> bool:
         moment = Moment(arrival.version, env_steps(shared), arrival.staleness)
@@ -161,7 +160,7 @@ def make_server(
 def check(choice: Choice, ranks: int, working: int, one_machine: bool) -> list[str]:
     """Return the notes on a run before it begins; BadInput if the ranks cannot play it. All of them work."""
     transport = transport_of(choice, one_machine, ranks)
-    if one_machine or choice.own.transport != "auto":
+    if one_machine or choice.algorithm_settings.transport != "auto":
         return []
     return [f"note: the ranks are on several machines, which share no memory: --transport {transport}"]
 
@@ -181,7 +180,7 @@ def transport_of(choice: Choice, shares_memory: bool, ranks: int) -> str:
         BadInput: it does not work here, or no rank would collect.
 
     """
-    wanted, name = choice.own.transport, f"--algorithm {choice.common.algorithm}"
+    wanted, name = choice.algorithm_settings.transport, f"--algorithm {choice.common.algorithm}"
     allowed = choice.algorithm.transports
     if choice.common.record_every != 1:
         raise BadInput(f"--record-every: {name} writes a row every --steps-per-update steps, however many updates")
@@ -193,8 +192,8 @@ def transport_of(choice: Choice, shares_memory: bool, ranks: int) -> str:
     if wanted == "window" and not shares_memory:
         raise BadInput("--transport window: the ranks are on several machines, which share no memory; use server")
     serving = int(wanted == "server" and ranks > 1)
-    workers = choice.own.workers if wanted == "events" else ranks - serving
-    learners = choice.algorithm.learners(choice.own, workers)
+    workers = choice.algorithm_settings.workers if wanted == "events" else ranks - serving
+    learners = choice.algorithm.learners(choice.algorithm_settings, workers)
     if workers < 1 or learners >= workers:
         raise BadInput(
             f"of {max(ranks, workers)} ranks or workers {serving} serve and {learners} learn, so no rank collects: "

@@ -10,7 +10,7 @@ import numpy as np
 
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.asynchronous_algorithm import Ask, AsynchronousAlgorithm, AsynchronousSettings, Moment
-from minitrpo.algorithms.user_classes import OWN
+from minitrpo.algorithms.user_classes import RUN_PREFIX
 from minitrpo.errors import infinite_theta
 from minitrpo.experience.environments import EnvironmentSpec
 from minitrpo.experience.observation_filter import ObservationFilter, merged
@@ -24,7 +24,7 @@ from minitrpo.supervision.watchdog import status
 from minitrpo.training.parts import RunContext, fresh_filter, make_algorithm
 from minitrpo.training.settings import Choice, Settings
 
-REPORT, SEEN, ITERATION, OVER = (OWN + name for name in ("report", "seen", "iteration", "over"))
+REPORT, SEEN, ITERATION, OVER = (RUN_PREFIX + name for name in ("report", "seen", "iteration", "over"))
 PULLED = (REPORT, SEEN, ITERATION)
 
 
@@ -79,7 +79,7 @@ class Worker:
         """Make the worker with this number, one of so many."""
         choice = context.choice
         self.settings: Settings = choice.common
-        options: AsynchronousSettings = choice.own
+        options: AsynchronousSettings = choice.algorithm_settings
         self.number, self.columns, self._timeline = number, choice.algorithm.columns, timeline
         # 1. the algorithm
         self.algorithm: AsynchronousAlgorithm

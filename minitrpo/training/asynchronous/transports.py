@@ -8,18 +8,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from minitrpo.algorithms.algorithm import Arrays
-from minitrpo.algorithms.user_classes import OWN
+from minitrpo.algorithms.user_classes import RUN_PREFIX
 from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import Comm, flat, nested
 from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.mailbox import Mail, MailStore, ReplayMail, serve
 from minitrpo.parallel.parameter_server import ParameterServer, work_through
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore
+from minitrpo.training.asynchronous.workers import ITERATION, OVER, PULLED, REPORT, Of, Worker
 from minitrpo.training.parts import RunContext
 from minitrpo.training.settings import Choice
-from minitrpo.training.workers import ITERATION, OVER, PULLED, REPORT, Of, Worker
 
-QUEUE, WORKER = OWN + "queue", OWN + "worker"  # in a checkpoint: the event queue's arrays, and those of each worker
+QUEUE, WORKER = (
+    RUN_PREFIX + "queue",
+    RUN_PREFIX + "worker",
+)  # in a checkpoint: the event queue's arrays, and those of each worker
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class BetweenRanks(Transport):
             if self.context.checkpoint:  # with episodes that were never played: no more have begun than steps
                 steps = int(self.context.checkpoint[REPORT][:, Of.STEPS].sum())
                 worker.begin_at(steps + worker.all_envs, steps)
-        if choice.algorithm.learners(choice.own, self.workers) > 0:
+        if choice.algorithm.learners(choice.algorithm_settings, self.workers) > 0:
             self.replay = ReplayMail(self.comm, self.first)
             for worker in team.workers:
                 worker.ask = self.replay.ask
@@ -163,7 +166,7 @@ class Events(Transport):
 
     def __init__(self, context: RunContext, comm: Comm) -> None:
         super().__init__(context)
-        self.serves, self.workers = comm.rank == 0, context.choice.own.workers
+        self.serves, self.workers = comm.rank == 0, context.choice.algorithm_settings.workers
         self.numbers = range(self.workers) if self.serves else ()
 
     def begin(self, team: Team) -> None:
@@ -184,7 +187,8 @@ class Events(Transport):
     def delay(self, worker: int, clock: int) -> float:
         """Return the seconds between a worker's pull and its push."""
         choice = self.context.choice
-        return 1.0 + choice.own.delay_jitter * generator(choice.common.seed, clock, worker, Purpose.DELAY).exponential()
+        jitter = choice.algorithm_settings.delay_jitter
+        return 1.0 + jitter * generator(choice.common.seed, clock, worker, Purpose.DELAY).exponential()
 
     def play(self, look: Callable[[], None]) -> None:
         while self.serves and not self.team.over:

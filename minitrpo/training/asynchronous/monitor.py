@@ -10,11 +10,11 @@ from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.parameter_server import Tally
 from minitrpo.run_folder.metrics import Gradients
 from minitrpo.supervision.program import asked_to_stop
+from minitrpo.training.asynchronous.transports import Transport
+from minitrpo.training.asynchronous.workers import ITERATION, OVER, REPORT, SEEN, Of, env_steps
 from minitrpo.training.parts import RunContext, make_evaluator
 from minitrpo.training.root import Bookkeeping
 from minitrpo.training.run_log import RunLog
-from minitrpo.training.transports import Transport
-from minitrpo.training.workers import ITERATION, OVER, REPORT, SEEN, Of, env_steps
 
 
 class Monitor(Bookkeeping):
