@@ -50,7 +50,7 @@ def play_episode(env: Any, policy: Callable[[Array], Any], seed: int) -> tuple[A
     """
     rewards, terminated, truncated = [], False, False
     # 1. Reset the environment with the seed. `reset` returns the first observation and a dictionary.
-    observation, _ = env.reset(seed=seed)
+    observation, _information = env.reset(seed=seed)
     # 2. Until the episode is terminated or truncated: let the policy choose an action, make the step, keep the reward.
     while not (terminated or truncated):
         observation, reward, terminated, truncated, _ = env.step(policy(observation))

@@ -267,7 +267,7 @@ WRONG = {
         rewards_as_signs: rewards.append(reward) => rewards.append(np.sign(reward))
         always_the_action_0: policy(observation) => 0 * policy(observation)
         always_the_action_1: policy(observation) => 1
-        the_reset_has_a_reward: observation, _ = env.reset(seed=seed) => observation, _ = \
+        the_reset_has_a_reward: observation, _information = env.reset(seed=seed) => observation, _ = \
             env.reset(seed=seed); rewards.append(0.0)
     """,
     "loss_and_slope": r"""
