@@ -23,7 +23,7 @@ from experiments.speed import shown  # noqa: E402
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#E69F00", "#009E73", "#8C8C8C"
 FLOORS = (  # the packages of a layer, their colour, and what they are for
     (("mpi_scripts", "course"), GREY, "scripts for mpiexec; checks, grading and measurements for the course"),
-    (("commands",), GREY, "train, evaluate, plot, watch, check ...; library.py: the same in Python"),
+    (("commands",), GREY, "train, evaluate, plot, watch, check ...; python_api.py: the same in Python"),
     (("reports",), GREY, "progress, pictures, evaluation, explanations"),
     (("training",), ORANGE, "the two training loops"),
     (("run_folder",), GREY, "settings, log and checkpoints on disk"),
@@ -32,11 +32,11 @@ FLOORS = (  # the packages of a layer, their colour, and what they are for
     (("supervision",), GREY, "watchdogs, signals, error reports"),
     (("parallel",), ORANGE, "messages, sums in a fixed order, the episode pool, a parameter server"),
     (
-        ("noise", "trpo", "adaptive", "line_search", "conjugate_gradient", "natural_gradient", "policy_gradient"),
+        ("step_noise", "trpo", "adaptive", "line_search", "conjugate_gradient", "natural_gradient", "policy_gradient"),
         BLUE,
         "",
     ),
-    (("returns", "critics", "optimisers", "policies", "acting", "perceptron", "block_sums"), BLUE, ""),
+    (("advantages", "critics", "optimisers", "policies", "acting", "perceptron", "block_sums"), BLUE, ""),
 )
 KEY = (  # where, which colour, what it is
     (0, BLUE, "mathematics, one module per lecture"),

@@ -13,7 +13,7 @@ from experiments.registry import EXPERIMENTS, find
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import RootParser
 from minitrpo.errors import BadInput, JobFailed
-from minitrpo.parallel.launcher import RANK_VARIABLES
+from minitrpo.parallel.this_process import RANK_VARIABLES
 from minitrpo.supervision.program import command
 
 IDS = "experiments, such as S1 F2L, or a group of them, such as claims; all"

@@ -20,9 +20,9 @@ from experiments.returns import OURS, THEIRS, few, last_episodes, theirs
 from experiments.seconds import crossing
 from experiments.tables import markdown as table
 from experiments.tables import ranged
-from minitrpo.parallel.launcher import cores
+from minitrpo.parallel.this_process import cores
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.jobs import flags, launcher
+from minitrpo.supervision.mpiexec import flags, launcher
 
 SEEDS, STEPS = 3, 100_000
 

@@ -18,11 +18,11 @@ from threadpoolctl import threadpool_limits
 from experiments import tables
 from experiments.tables import Points, Run
 from minitrpo.course.machine import BUSY, Others, busy_share
-from minitrpo.parallel.launcher import cores
+from minitrpo.parallel.this_process import cores
 from minitrpo.policies import Array
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.jobs import flags, mpiexec
+from minitrpo.supervision.mpiexec import flags, mpiexec
 
 FULL, QUICK = "full", "quick"
 AT_WORK = Path(__file__).parents[1] / "runs" / "experiments"

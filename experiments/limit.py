@@ -25,7 +25,7 @@ from minitrpo.experience.environments import EnvironmentSpec, describe
 from minitrpo.experience.mujoco_tasks import TASKS
 from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import Rollouts
-from minitrpo.parallel.launcher import cores
+from minitrpo.parallel.this_process import cores
 from minitrpo.policies import Array
 
 ROUNDS, LEARNED = 3, 100_000  # of one measurement; steps that the policy has learned from

@@ -24,10 +24,10 @@ from experiments.rules import improvement
 from experiments.tables import Run, curve, written
 from experiments.tables import markdown as table
 from minitrpo.course.statistics import Interval, difference_interval, iqm
-from minitrpo.parallel.launcher import cores
+from minitrpo.parallel.this_process import cores
 from minitrpo.policies import Array
 from minitrpo.reports.plots import BLUE, ORANGE
-from minitrpo.supervision.jobs import flags
+from minitrpo.supervision.mpiexec import flags
 
 RANDOM, OURS, TRPO, PPO = "random", "minitrpo", "sb3-contrib TRPO", "stable-baselines3 PPO"
 PEERS = (TRPO, PPO)

@@ -59,7 +59,7 @@ FAMILY: Parts = {
     "replay": "replay_buffer.py",
     "optimiser": "optimisers.py",
     "network": "perceptron.py|policy_gradient.py|natural_gradient.py",
-    "advantages and targets": "returns.py|shared_update.py|q_learning.py:q_gradient_sums",
+    "advantages and targets": "advantages.py|shared_update.py|q_learning.py:q_gradient_sums",
     "log and checkpoint": "run_folder/|run_log.py|reports/",
     "rest of an update": "/root.py|learner.py",
     "episodes and messages": "synchronous.py:collect|parallel/|rollouts.py",

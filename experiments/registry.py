@@ -28,7 +28,7 @@ from experiments.harness import Experiment, made_by
 from minitrpo.course import reinforce
 from minitrpo.course.scaling.command import shown as shown_of
 from minitrpo.errors import BadInput
-from minitrpo.run_folder.metrics import COLUMNS
+from minitrpo.run_folder.metrics_csv import COLUMNS
 
 ALONE = (family.EXPERIMENT, family.HELD, returns.EXPERIMENT, rules.EXPERIMENT, seconds.EXPERIMENT)
 ALONE += (as_typed.EXPERIMENT, limit.EXPERIMENT, limit.OF_A_RUN, *parts.EXPERIMENTS, scaling.EXPERIMENT)

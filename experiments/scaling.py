@@ -28,7 +28,7 @@ from minitrpo.course.speedup.experiment import compared, timed_run
 from minitrpo.course.speedup.statistics import speedup, speedup_interval
 from minitrpo.course.statistics import Interval
 from minitrpo.policies import Array
-from minitrpo.run_folder.metrics import SECONDS
+from minitrpo.run_folder.metrics_csv import SECONDS
 
 STEPS, UPDATES, CORES = 20_000, 5, 2  # of an update; of a run; separate runs
 LENGTHS = {"HalfCheetah-v5": 1000, "Reacher-v5": 50}  # steps of an episode; all alike

@@ -19,7 +19,7 @@ from experiments.returns import LONGER, OURS, STEPS, THEIRS, theirs
 from experiments.tables import aligned, curve
 from experiments.tables import markdown as table
 from minitrpo.course.statistics import iqm
-from minitrpo.parallel.launcher import cores
+from minitrpo.parallel.this_process import cores
 from minitrpo.policies import Array
 
 SLOW = ("Ant-v5", "Humanoid-v5", "Walker2d-v5")  # physics: a quarter of the steps

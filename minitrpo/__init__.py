@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from minitrpo.errors import AlgorithmFailed, BadInput, EpisodeFailed
     from minitrpo.experience.evaluation import Evaluation
-    from minitrpo.library import Run, check, evaluate, load, train
+    from minitrpo.python_api import Run, check, evaluate, load, train
     from minitrpo.reports.trained_policy import TrainedPolicy
 
 __version__ = "0.3.0"
@@ -42,7 +42,7 @@ def __getattr__(name: str) -> Any:
 
     places = dict.fromkeys(("AlgorithmFailed", "BadInput", "EpisodeFailed"), "errors")
     places |= {"Evaluation": "experience.evaluation", "TrainedPolicy": "reports.trained_policy"}
-    return getattr(import_module(f"{__name__}.{places.get(name, 'library')}"), name)
+    return getattr(import_module(f"{__name__}.{places.get(name, 'python_api')}"), name)
 
 
 def __dir__() -> list[str]:

@@ -17,11 +17,11 @@ from types import ModuleType
 from typing import Any, cast
 
 import minitrpo.adaptive as lecture_09a
+import minitrpo.advantages as lecture_05a
 import minitrpo.conjugate_gradient as lecture_03
 import minitrpo.line_search as lecture_04
 import minitrpo.natural_gradient as lecture_02
 import minitrpo.policy_gradient as lecture_01
-import minitrpo.returns as lecture_05a
 import minitrpo.trpo as trpo
 from minitrpo.errors import AlgorithmFailed, BadInput, describe_error, place_of
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy, Policy

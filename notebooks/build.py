@@ -48,7 +48,7 @@ from nbclient import NotebookClient
 from PIL import Image
 
 from minitrpo.checks import target
-from minitrpo.course.checks.register import ProgramExercise, exercises, find, lectures
+from minitrpo.course.checks.framework.register import ProgramExercise, exercises, find, lectures
 from minitrpo.course.lab.kernel import key
 from minitrpo.course.lab.merging import cell_id, changed_by_hand, read
 from minitrpo.course.machine import BUSY, busy_share, load_share

@@ -1,11 +1,11 @@
 """Begin an exercise: its cells in the lecture's source, its check, and a right and a wrong answer for the tests.
 
     python notebooks/new_exercise.py 04 standardise              a function of the package with this name
-    python notebooks/new_exercise.py 04 minitrpo.returns:gae     where two modules have a function of this name
+    python notebooks/new_exercise.py 04 minitrpo.advantages:gae     where two modules have a function of this name
 
 What is there already stays as it is, so the command also adds what an exercise lacks: the cells of a check, or the
 check of a cell. The solution is the package's function, which has to be written before. An exercise that is a program
-of mpi_scripts is begun by hand, like those of minitrpo/course/checks/first_steps.py.
+of mpi_scripts is begun by hand, like those of minitrpo/course/checks/mpi_from_zero.py.
 """
 
 import argparse
@@ -20,8 +20,8 @@ SOURCES, CHECKS = ROOT / "notebooks" / "source", ROOT / "minitrpo" / "course" / 
 ANSWERS = ROOT / "tests" / "exercises" / "mutants"
 IMPORTS = {  # names that a check uses, and where they come from
     "Iterator": "from collections.abc import Iterator",
-    "Case": "from minitrpo.course.checks.differential import Case",
-    "exercise": "from minitrpo.course.checks.register import exercise",
+    "Case": "from minitrpo.course.checks.framework.differential import Case",
+    "exercise": "from minitrpo.course.checks.framework.register import exercise",
 }
 CELLS = """# %% [markdown]
 # ### Exercise {number}: `{name}`

@@ -9,8 +9,8 @@ test_edits.py): a row of EQUAL names an edit that changes nothing, and says why.
 import importlib.util
 from pathlib import Path
 
-from minitrpo.course.checks.mistakes import edited, rows
-from minitrpo.course.checks.register import find, names
+from minitrpo.course.checks.framework.mistakes import edited, rows
+from minitrpo.course.checks.framework.register import find, names
 
 
 def load(path):

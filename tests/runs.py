@@ -28,7 +28,7 @@ from minitrpo.course.lab import command as lab
 from minitrpo.course.speedup import command as speedup
 from minitrpo.experience.randomness import reset_seed
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.run_folder.metrics import TIMINGS
+from minitrpo.run_folder.metrics_csv import TIMINGS
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = ROOT / "mpi_scripts"

@@ -16,8 +16,8 @@ from minitrpo.course.scaling.command import recorded
 from minitrpo.course.scaling.predict import COLUMNS, breaks
 from minitrpo.course.speedup.statistics import speedup
 from minitrpo.course.statistics import Interval, difference_interval, ratio_interval
-from minitrpo.noise import STEPS_LIMITS
 from minitrpo.reports.findings import USUAL
+from minitrpo.step_noise import STEPS_LIMITS
 
 ROOT = tables.DATA.parents[1]
 

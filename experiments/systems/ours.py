@@ -4,7 +4,7 @@ from typing import Any
 
 from experiments.systems.times import Times
 from minitrpo.course.speedup.experiment import timed_run
-from minitrpo.supervision.jobs import flags
+from minitrpo.supervision.mpiexec import flags
 
 
 def words_of(work: Any, **more: Any) -> list[str]:

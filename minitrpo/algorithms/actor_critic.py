@@ -33,6 +33,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minitrpo.advantages import discounted_sums, gae, next_values
 from minitrpo.algorithms.algorithm import (
     Algorithm,
     AnnealingSettings,
@@ -60,7 +61,6 @@ from minitrpo.parallel.comm import Nested
 from minitrpo.perceptron import Linearisation, Sizes, activations, count_parameters, initialise_mlp, unflatten
 from minitrpo.policies import ActFunction, Acting, Array, Policy
 from minitrpo.policy_gradient import LogProbability
-from minitrpo.returns import discounted_sums, gae, next_values
 
 LOGGED = ("entropy", "value_loss", "value", "gradient_norm")  # of a gradient; its norm after it was shortened
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.advantages import explained_variance, standardise
 from minitrpo.algorithms.algorithm import Algorithm, AnnealingSettings, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, option, step_size_option
 from minitrpo.algorithms.shared_update import SharedUpdate, advantages_of, samples_of
@@ -28,7 +29,6 @@ from minitrpo.optimisers import State, adam, clipped_norm, initial_state
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array, Policy
 from minitrpo.policy_gradient import LogProbability
-from minitrpo.returns import explained_variance, standardise
 
 WINDOW = 100  # episodes in the moving average of returns
 

@@ -36,6 +36,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minitrpo.advantages import discounted_sums
 from minitrpo.algorithms.algorithm import (
     Algorithm,
     AnnealingSettings,
@@ -72,7 +73,6 @@ from minitrpo.perceptron import (
     unflatten,
 )
 from minitrpo.policies import ActFunction, Array, Perceptron, Policy
-from minitrpo.returns import discounted_sums
 
 # --- the targets of the three methods
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState
+from minitrpo.advantages import explained_variance, standardise
 from minitrpo.algorithms.algorithm import Algorithm, Arrays, Context, Plan, Preset
 from minitrpo.algorithms.options import discount_option, flag, option
 from minitrpo.algorithms.shared_update import SharedUpdate, advantages_of, samples_of
@@ -28,10 +29,9 @@ from minitrpo.errors import BadInput
 from minitrpo.experience.randomness import Purpose
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.experience.trust import typed_in
-from minitrpo.noise import Measured, StepNoise, measure_noise
 from minitrpo.parallel.comm import Nested
 from minitrpo.policies import Array
-from minitrpo.returns import explained_variance, standardise
+from minitrpo.step_noise import Measured, StepNoise, measure_noise
 from minitrpo.trpo import Batch, Report
 
 RULE = AdaptiveConfig()

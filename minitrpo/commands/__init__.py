@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from minitrpo.parallel.launcher import is_command
+from minitrpo.parallel.this_process import is_command
 
 with suppress(OSError):  # `python -m` puts the folder one is in first, where a stranger's scipy.py may lie
     if is_command() and sys.path[0] == os.getcwd() and sys.modules["__main__"].__spec__ is not None:

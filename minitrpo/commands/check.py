@@ -22,14 +22,14 @@ from minitrpo.commands.train import display
 from minitrpo.errors import BadInput, JobFailed, describe_error, place_of
 from minitrpo.experience.environments import describe
 from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.launcher import one_blas_thread
+from minitrpo.parallel.this_process import one_blas_thread
 from minitrpo.run_folder.folder import CHECKPOINTS, RunFolder, release_locks, sha256
-from minitrpo.run_folder.metrics import TIMINGS
-from minitrpo.supervision.jobs import mpiexec
+from minitrpo.run_folder.metrics_csv import TIMINGS
+from minitrpo.supervision.mpiexec import mpiexec
 from minitrpo.supervision.program import command
 from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 from minitrpo.training.job import Job
-from minitrpo.training.parts import make_algorithm
+from minitrpo.training.run_context import make_algorithm
 from minitrpo.training.settings import Choice, chosen
 from minitrpo.training.start import begin, play
 

@@ -9,7 +9,7 @@ from minitrpo.algorithms import registry
 from minitrpo.algorithms.options import flag, meant
 from minitrpo.errors import BadInput
 from minitrpo.experience.trust import trust
-from minitrpo.parallel.launcher import launched_rank
+from minitrpo.parallel.this_process import launched_rank
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.supervision.watchdog import STUCK_AFTER
 from minitrpo.training.job import Job, Read, make_job, recorded, settings_to_begin_with

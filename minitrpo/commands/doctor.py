@@ -16,7 +16,7 @@ from minitrpo.errors import BadInput, describe_error
 from minitrpo.experience.environments import describe
 from minitrpo.experience.repeatability import repeats
 from minitrpo.experience.trust import trust
-from minitrpo.parallel.launcher import cores as usable
+from minitrpo.parallel.this_process import cores as usable
 from minitrpo.policies import GaussianPolicy
 from minitrpo.run_folder.provenance import PACKAGES, installed, pip_install
 from minitrpo.supervision.program import command

@@ -3,7 +3,7 @@
 from minitrpo.algorithms.options import whole
 from minitrpo.commands.command_line import run_parser, trusted
 from minitrpo.errors import BadInput
-from minitrpo.parallel.launcher import one_blas_thread
+from minitrpo.parallel.this_process import one_blas_thread
 from minitrpo.reports.explain import explain
 from minitrpo.reports.trained_policy import MOST_EPISODES
 from minitrpo.run_folder.folder import RunFolder

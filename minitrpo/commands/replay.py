@@ -8,7 +8,7 @@ from minitrpo.errors import BadInput, EpisodeFailed
 from minitrpo.experience.environments import describe
 from minitrpo.experience.vector_env import closed_environments
 from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.launcher import one_blas_thread
+from minitrpo.parallel.this_process import one_blas_thread
 from minitrpo.parallel.timing import Timeline
 from minitrpo.reports.trained_policy import load
 from minitrpo.run_folder.folder import RunFolder
@@ -17,8 +17,8 @@ from minitrpo.supervision.watchdog import guarded
 from minitrpo.training.asynchronous.loop import make_team
 from minitrpo.training.asynchronous.transports import Events
 from minitrpo.training.asynchronous.workers import ITERATION, env_steps
-from minitrpo.training.parts import RunContext, check_arrays
 from minitrpo.training.root import Root
+from minitrpo.training.run_context import RunContext, check_arrays
 from minitrpo.training.synchronous import make_rank
 
 

@@ -20,7 +20,7 @@ from minitrpo.supervision.heartbeat import Heartbeat
 from minitrpo.supervision.program import asked_to_stop, command, heed_terminations, ranks
 from minitrpo.supervision.watchdog import guarded, status
 from minitrpo.training.job import Job, one_by_one, recorded
-from minitrpo.training.parts import RunContext
+from minitrpo.training.run_context import RunContext
 from minitrpo.training.run_log import Show
 from minitrpo.training.start import begin, play
 

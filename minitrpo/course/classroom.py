@@ -28,9 +28,9 @@ from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array, Policy
 from minitrpo.reports.plots import BLUE, COLORS, GREEN, GREY, ORANGE, PURPLE, RED
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.jobs import mpiexec
-from minitrpo.training.parts import RunContext
+from minitrpo.supervision.mpiexec import mpiexec
 from minitrpo.training.root import Root
+from minitrpo.training.run_context import RunContext
 from minitrpo.training.settings import chosen
 from minitrpo.training.synchronous import Rank, make_rank
 

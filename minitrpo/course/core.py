@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from minitrpo.commands.command_line import RootParser
-from minitrpo.course.checks.register import examine, names, target
+from minitrpo.course.checks.framework.register import examine, names, target
 from minitrpo.course.grading.submissions import Submission, number_of, submissions
 from minitrpo.errors import BadInput, describe_error
 from minitrpo.run_folder.provenance import command as typed_command

@@ -18,16 +18,16 @@ from minitrpo.errors import BadInput, JobFailed
 from minitrpo.experience.environments import describe
 from minitrpo.experience.trust import trust
 from minitrpo.parallel.comm import Comm
-from minitrpo.parallel.launcher import RANK_VARIABLES, cores
+from minitrpo.parallel.this_process import RANK_VARIABLES, cores
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 from minitrpo.reports.plots import COLORS, picture
 from minitrpo.reports.trained_policy import evaluate
 from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision.jobs import launcher, mpiexec
+from minitrpo.supervision.mpiexec import launcher, mpiexec
 from minitrpo.supervision.program import command
-from minitrpo.training.parts import check_ranks
+from minitrpo.training.run_context import check_ranks
 
 LEAST = 1_300  # steps for each of the seconds, on however slow a machine: in a minute the double pendulum stands
 PART = 12  # of the seconds, that the film of before lasts; after has twice as many

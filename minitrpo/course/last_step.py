@@ -14,8 +14,8 @@ task may terminate, and rewards r (S,) for leaving a state.
 
 import numpy as np
 
+from minitrpo.advantages import next_values
 from minitrpo.policies import Array
-from minitrpo.returns import next_values
 
 READINGS = ("zero", "final", "next", "literal")
 

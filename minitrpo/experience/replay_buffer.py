@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from minitrpo.advantages import n_step_returns
 from minitrpo.errors import TOO_LARGE, AlgorithmFailed
 from minitrpo.experience.rollouts import Fragments
 from minitrpo.policies import Array
-from minitrpo.returns import n_step_returns
 
 Arrays = dict[str, Array]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from minitrpo.errors import BadInput, EnvironmentFailed, describe_error, shorten
 from minitrpo.experience.environments import EnvironmentSpec, make
-from minitrpo.parallel.launcher import launched_rank
+from minitrpo.parallel.this_process import launched_rank
 from minitrpo.policies import Array
 from minitrpo.supervision.watchdog import status
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from minitrpo.errors import BadInput
-from minitrpo.parallel.launcher import launched_size
+from minitrpo.parallel.this_process import launched_size
 from minitrpo.policies import Array
 
 Arrays = dict[str, Array]

@@ -27,7 +27,7 @@ from minitrpo.reports.probe import play
 from minitrpo.reports.trained_policy import load, policy_of
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import command
-from minitrpo.training.parts import meets_too_often
+from minitrpo.training.run_context import meets_too_often
 from minitrpo.training.settings import Choice
 
 SHOWN = 4  # findings of 4 lines each, and one line for the others

@@ -20,7 +20,7 @@ from minitrpo.parallel.comm import Comm, on_all, on_root
 from minitrpo.policies import Array, Policy
 from minitrpo.run_folder.folder import RunFolder, newest
 from minitrpo.training.job import recorded_settings
-from minitrpo.training.parts import check_arrays, check_settings, make_algorithm, make_policy
+from minitrpo.training.run_context import check_arrays, check_settings, make_algorithm, make_policy
 from minitrpo.training.settings import Choice, chosen
 
 MOST_EPISODES = 1_000_000

@@ -28,7 +28,7 @@ import numpy as np
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
 from minitrpo.run_folder.atomic_files import write_atomically
-from minitrpo.run_folder.metrics import known_rows, read_cell, read_rows
+from minitrpo.run_folder.metrics_csv import known_rows, read_cell, read_rows
 
 LOCKS: list[int] = []  # of the folders in which this process works
 FORMAT = 5  # of what lies in the folder; another number is another version's

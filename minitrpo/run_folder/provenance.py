@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from minitrpo.parallel.launcher import SCRIPTS, cores, script
+from minitrpo.parallel.this_process import SCRIPTS, cores, script
 
 PACKAGES = ("minitrpo", "numpy", "scipy", "autograd", "gymnasium", "mujoco", "mpi4py", "mpich")
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from minitrpo.errors import AlgorithmFailed, BadInput, EnvironmentFailed, EpisodeFailed, JobFailed, Stopped, shorten
 from minitrpo.parallel.comm import Comm, connect
-from minitrpo.parallel.launcher import is_command, launched_rank, launched_size, one_blas_thread, program
+from minitrpo.parallel.this_process import is_command, launched_rank, launched_size, one_blas_thread, program
 from minitrpo.supervision.watchdog import dismiss, end, let_others_speak, report, started_by, status
 
 OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130

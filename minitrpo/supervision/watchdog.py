@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from minitrpo.parallel.launcher import launched_rank, launched_size
+from minitrpo.parallel.this_process import launched_rank, launched_size
 from minitrpo.policies import Array
 
 STUCK_AFTER = 30.0  # seconds without a call that returns: the default

@@ -17,10 +17,10 @@ from minitrpo.experience.randomness import Purpose, generator
 from minitrpo.parallel.comm import flat
 from minitrpo.parallel.episode_pool import requests_for
 from minitrpo.policies import Array
-from minitrpo.run_folder.metrics import Record
+from minitrpo.run_folder.metrics_csv import Record
 from minitrpo.supervision.watchdog import status
 from minitrpo.training.collect import Gathered, Request
-from minitrpo.training.parts import UNKNOWN_LENGTH, RunContext, counted, fresh_filter, state_in
+from minitrpo.training.run_context import UNKNOWN_LENGTH, RunContext, counted, fresh_filter, state_in
 
 
 class Bookkeeping:

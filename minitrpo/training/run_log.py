@@ -9,9 +9,9 @@ import numpy as np
 from minitrpo.algorithms.algorithm import Arrays
 from minitrpo.algorithms.user_classes import RUN_PREFIX
 from minitrpo.parallel.timing import Timeline
-from minitrpo.run_folder.metrics import Record, row_of
+from minitrpo.run_folder.metrics_csv import Record, row_of
 from minitrpo.supervision.program import asked_to_stop
-from minitrpo.training.parts import SETTINGS, RunContext, counted
+from minitrpo.training.run_context import SETTINGS, RunContext, counted
 
 # Environment steps that a run has taken already -> its display, with update(row), note(text) and close()
 Show = Callable[[int], Any]

@@ -14,7 +14,7 @@ from minitrpo.algorithms.options import flag, meant, option, settings_of, withou
 from minitrpo.algorithms.user_classes import accepted
 from minitrpo.errors import BadInput
 from minitrpo.policies import Array
-from minitrpo.run_folder.metrics import EVALUATION, FIRST, GRADIENTS, LAST
+from minitrpo.run_folder.metrics_csv import EVALUATION, FIRST, GRADIENTS, LAST
 from minitrpo.supervision.watchdog import MAX_SLOTS, STUCK_AFTER
 
 SYNCHRONOUS = {"loop": "synchronous"}  # what only the loop with a barrier heeds

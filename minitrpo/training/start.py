@@ -24,7 +24,14 @@ from minitrpo.supervision.watchdog import status
 from minitrpo.training import synchronous
 from minitrpo.training.asynchronous import loop as asynchronous
 from minitrpo.training.job import Job
-from minitrpo.training.parts import RunContext, check_arrays, check_settings, counted, make_algorithm, working_size
+from minitrpo.training.run_context import (
+    RunContext,
+    check_arrays,
+    check_settings,
+    counted,
+    make_algorithm,
+    working_size,
+)
 from minitrpo.training.run_log import Show
 
 LOOPS: dict[str, Any] = {"synchronous": synchronous, "asynchronous": asynchronous}

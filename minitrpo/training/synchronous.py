@@ -16,7 +16,8 @@ from minitrpo.policies import Array
 from minitrpo.supervision.program import asked_to_stop
 from minitrpo.supervision.watchdog import status
 from minitrpo.training.collect import Collector, Gathered, Request, gather, prepare_fragments
-from minitrpo.training.parts import (
+from minitrpo.training.root import Root, update_rng
+from minitrpo.training.run_context import (
     RunContext,
     check_ranks,
     counted,
@@ -27,7 +28,6 @@ from minitrpo.training.parts import (
     state_in,
     working_ranks,
 )
-from minitrpo.training.root import Root, update_rng
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
 

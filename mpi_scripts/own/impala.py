@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from minitrpo.advantages import next_values
 from minitrpo.algorithms import AsynchronousAlgorithm, AsynchronousSettings, Preset, Purpose, option
 from minitrpo.algorithms.actor_critic import ActorCritic
 from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER, descend
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.perceptron import Linearisation
 from minitrpo.policy_gradient import LogProbability
-from minitrpo.returns import next_values
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from minitrpo.advantages import discounted_sums
 from minitrpo.algorithms import Algorithm, Plan, Preset, Purpose, option
 from minitrpo.policy_gradient import policy_gradient
-from minitrpo.returns import discounted_sums
 
 
 @dataclass(frozen=True)

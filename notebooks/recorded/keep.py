@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from minitrpo.parallel.launcher import cores
+from minitrpo.parallel.this_process import cores
 from minitrpo.run_folder.provenance import provenance
 
 HERE = Path(__file__).parent

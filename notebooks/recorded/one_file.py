@@ -9,7 +9,7 @@ from itertools import product
 
 from keep import HERE, Row, each, keep
 
-from minitrpo.supervision.jobs import mpiexec
+from minitrpo.supervision.mpiexec import mpiexec
 
 SCRIPT = HERE.parents[1] / "mpi_scripts/trpo_in_one_file.py"
 RUNS = {"CartPole-v1": "--total-steps 50000", "Reacher-v5": "--discount 0.95 --total-steps 300000"}

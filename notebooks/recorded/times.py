@@ -20,8 +20,8 @@ from keep import Row, keep
 from minitrpo.course.classroom import mpiexec_code
 from minitrpo.course.machine import Recording
 from minitrpo.course.speedup.experiment import by_turns, timed_run
-from minitrpo.parallel.launcher import cores
-from minitrpo.run_folder.metrics import SECONDS
+from minitrpo.parallel.this_process import cores
+from minitrpo.run_folder.metrics_csv import SECONDS
 
 ROUNDS, UPDATES = 4, 4  # timed updates of a run; one before them warms up
 STEPS = 20_000

@@ -22,7 +22,12 @@ ROOT = Path(__file__).parents[2]
 LECTURES = sorted((ROOT / "notebooks" / "source").glob("[0-9]*.py"))
 PACKAGE = ["minitrpo", "minitrpo.checks", "minitrpo.algorithms"]  # which show names of other modules
 # PACKAGE shows the names of these, which have no page of their own
-BEHIND = ("minitrpo.library", "minitrpo.errors", "minitrpo.algorithms.user_classes", "minitrpo.course.checks.register")
+BEHIND = (
+    "minitrpo.python_api",
+    "minitrpo.errors",
+    "minitrpo.algorithms.user_classes",
+    "minitrpo.course.checks.framework.register",
+)
 LECTURES_USE = "What else the lectures use"
 ABOUT = """What is public, from the docstrings. In the shapes, N is the number of steps, D that of the numbers in an
 observation, A in an action, P in the parameter vector, and K in the parameters of an action's distribution."""

@@ -25,7 +25,7 @@
 # |---|---|---|
 # | `gaussian_log_prob` | `minitrpo/policies.py` | Frans & Hafner 2016, section 6 |
 # | `score` | `minitrpo/policy_gradient.py` | Williams 1992 |
-# | `discounted_sums` | `minitrpo/returns.py` | Frans & Hafner 2016, Algorithm 1, line 5 |
+# | `discounted_sums` | `minitrpo/advantages.py` | Frans & Hafner 2016, Algorithm 1, line 5 |
 # | `policy_gradient` | `minitrpo/policy_gradient.py` | Williams 1992 |
 #
 # *90 minutes in class: the game 10, probabilities 10, one throw 18, baselines 10, many steps 22, learning 10, bug hunt and

@@ -44,7 +44,7 @@ from minitrpo.line_search import LineSearch
 from minitrpo.natural_gradient import fisher_vector_product, mean_kl
 from minitrpo.policies import Array, Policy
 from minitrpo.policy_gradient import policy_gradient
-from minitrpo.returns import discounted_sums
+from minitrpo.advantages import discounted_sums
 
 ENV, HIDDEN, DAMPING = "InvertedPendulum-v5", (16, 16), 0.1
 

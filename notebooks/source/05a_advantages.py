@@ -23,9 +23,9 @@
 #
 # | in this notebook | in the package | in the papers |
 # |---|---|---|
-# | `next_values` | `minitrpo/returns.py` | not in Frans & Hafner: how an episode stops is not discussed |
-# | `gae` | `minitrpo/returns.py` | Schulman et al. 2016; Frans & Hafner, Algorithm 1, line 5, with $\lambda = 1$: "Monte Carlo" |
-# | `explained_variance` | `minitrpo/returns.py` | not there; every log should have it |
+# | `next_values` | `minitrpo/advantages.py` | not in Frans & Hafner: how an episode stops is not discussed |
+# | `gae` | `minitrpo/advantages.py` | Schulman et al. 2016; Frans & Hafner, Algorithm 1, line 5, with $\lambda = 1$: "Monte Carlo" |
+# | `explained_variance` | `minitrpo/advantages.py` | not there; every log should have it |
 #
 # *About 90 minutes in class with the exercises; it runs in a few seconds. You need: lecture 01.*
 
@@ -38,7 +38,7 @@ from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, budget, compare, play, reveal
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.policies import Array
-from minitrpo.returns import discounted_sums
+from minitrpo.advantages import discounted_sums
 
 # %% [markdown]
 # ## A walk in a corridor

@@ -47,7 +47,7 @@ from minitrpo.critics import LinearCritic
 from minitrpo.line_search import backtracking, step_scale
 from minitrpo.natural_gradient import every_kth
 from minitrpo.policies import Array, Policy
-from minitrpo.returns import standardise
+from minitrpo.advantages import standardise
 from minitrpo.course.statistics import half_interval, mean_interval
 from minitrpo.trpo import Batch, Report, damped_fisher, objective, report_of, surrogate_gradient
 

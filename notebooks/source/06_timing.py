@@ -46,7 +46,7 @@ from matplotlib import pyplot as plt
 from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PHASE_COLORS, RED
 from minitrpo.course.classroom import budget, compare, one_process, recorded, reveal, say_if_busy, train
-from minitrpo.parallel.launcher import cores
+from minitrpo.parallel.this_process import cores
 from minitrpo.course.trace import read_chrome_trace
 from minitrpo.parallel.timing import Span
 

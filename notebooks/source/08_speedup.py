@@ -47,7 +47,7 @@ from minitrpo.course.mpi import run_mpi
 from minitrpo.course.speedup.command import by_round, summary
 from minitrpo.course.speedup.statistics import Number, efficiency, median_interval_of_rounds, speedup
 from minitrpo.course.speedup.statistics import speedup_interval_of_rounds
-from minitrpo.parallel.launcher import cores
+from minitrpo.parallel.this_process import cores
 from minitrpo.course.trace import read_chrome_trace, seconds_per_phase
 from minitrpo.run_folder.folder import sha256
 

@@ -23,9 +23,9 @@
 #
 # | in this notebook | in the package | in the literature |
 # |---|---|---|
-# | `measure_noise` | `minitrpo/noise.py` | McCandlish et al. 2018: gradient noise scale, there without $F$ |
-# | agreement | `minitrpo/noise.py` | - |
-# | the rule, `--adapt noise` | `minitrpo/noise.py` | ours; `docs/adapting.md` has its tests |
+# | `measure_noise` | `minitrpo/step_noise.py` | McCandlish et al. 2018: gradient noise scale, there without $F$ |
+# | agreement | `minitrpo/step_noise.py` | - |
+# | the rule, `--adapt noise` | `minitrpo/step_noise.py` | ours; `docs/adapting.md` has its tests |
 #
 # *About 90 minutes in class with the exercise; the notebook runs in less than a minute. You need lectures 03 (conjugate
 # gradient), 05b (TRPO) and 09a (steps/update, max-KL).*
@@ -52,9 +52,9 @@ from minitrpo.course.classroom import (
     reveal,
     train,
 )
-from minitrpo.noise import Measured
+from minitrpo.step_noise import Measured
 from minitrpo.policies import Array, Policy
-from minitrpo.returns import standardise
+from minitrpo.advantages import standardise
 from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient
 
 # %% [markdown]

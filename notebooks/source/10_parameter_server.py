@@ -52,7 +52,7 @@ from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.parameter_server import ParameterServer, Rules, Tally, staleness_of
 from minitrpo.policies import Array
 from minitrpo.policy_gradient import policy_gradient
-from minitrpo.returns import discounted_sums
+from minitrpo.advantages import discounted_sums
 from minitrpo.run_folder.folder import sha256
 from minitrpo.course.parallel_sgd.descent import play as descend_together
 

@@ -52,7 +52,7 @@ from minitrpo.parallel.event_queue import EventQueue
 from minitrpo.parallel.parameter_server import ParameterServer, Tally, staleness_of
 from minitrpo.perceptron import Linearisation
 from minitrpo.policies import Array
-from minitrpo.returns import discounted_sums
+from minitrpo.advantages import discounted_sums
 
 # %% [markdown]
 # ## How far to look ahead

@@ -39,7 +39,7 @@ from minitrpo.course.cliff import walk_the_cliff, way_of
 from minitrpo.course.seeds import family_of, ratio_in_words, steps_in_words
 from minitrpo.policies import Array
 from minitrpo.course.statistics import mean_interval
-from minitrpo.returns import discounted_sums
+from minitrpo.advantages import discounted_sums
 from minitrpo.run_folder.folder import sha256
 
 # %% [markdown]

@@ -52,7 +52,7 @@ from minitrpo.policy_gradient import LogProbability
 from minitrpo.optimisers import State, adam, initial_state
 from minitrpo.policies import Array, Policy
 from minitrpo.course.statistics import mean_interval
-from minitrpo.returns import discounted_sums, standardise
+from minitrpo.advantages import discounted_sums, standardise
 
 # %% [markdown]
 # ## The same batch, again

@@ -51,7 +51,7 @@ from minitrpo.course.scaling import formulas
 from minitrpo.course.scaling.events import push
 from minitrpo.course.scaling.formulas import Network
 from minitrpo.course.speedup.command import summary
-from minitrpo.parallel.launcher import cores
+from minitrpo.parallel.this_process import cores
 
 plt.rcParams["legend.fontsize"] = 9
 author = json.loads(recorded("author_2016.json").read_text())["speedup"]

@@ -9,10 +9,10 @@ import pytest
 from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import connect, on_all, on_root
 from minitrpo.parallel.episode_pool import DynamicPool
-from minitrpo.parallel.launcher import launched_rank, launched_size
 from minitrpo.parallel.mailbox import Mail, MailStore, serve
 from minitrpo.parallel.parameter_server import LEFT, TALLY, ParameterServer, Rules, Tally, work_through
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore
+from minitrpo.parallel.this_process import launched_rank, launched_size
 
 NONE = 10**9
 CLOCKS = TALLY + "clocks"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import minitrpo
 from minitrpo.commands import train
-from minitrpo.supervision.jobs import mpiexec
+from minitrpo.supervision.mpiexec import mpiexec
 
 OWN = Path(__file__).parents[2] / "mpi_scripts" / "own"  # examples of a user's own algorithm
 TOYS = Path(__file__).parents[1] / "toys"

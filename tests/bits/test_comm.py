@@ -13,9 +13,9 @@ from hypothesis.extra import numpy as arrays
 
 from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import Comm, connect, flat, nested, packed, unpacked
-from minitrpo.supervision.jobs import mpiexec
+from minitrpo.supervision.mpiexec import mpiexec
 from minitrpo.training.asynchronous.loop import transport_of
-from minitrpo.training.parts import check_ranks, meets_too_often
+from minitrpo.training.run_context import check_ranks, meets_too_often
 from minitrpo.training.settings import Settings, chosen
 
 EVERY_CALL = Path(__file__).parent / "every_call.py"

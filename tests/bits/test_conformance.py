@@ -17,7 +17,7 @@ from minitrpo.algorithms.algorithm import Context, Plan
 from minitrpo.algorithms.registry import ALGORITHMS
 from minitrpo.course.trace import read_chrome_trace
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.run_folder.metrics import EVALUATION
+from minitrpo.run_folder.metrics_csv import EVALUATION
 
 CART, PENDULUM, HALF = "--env CartPole-v1 --hidden 8 ", "--env Pendulum-v1 --hidden 8 ", "--checkpoint-every 3 "
 EPISODES = "--preset episodes --steps-per-update 200 --total-steps 1200 " + HALF

@@ -9,6 +9,7 @@ from fragments import apart, random_fragments, slices
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minitrpo.advantages import explained_variance
 from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.policy_gradient import (
     PolicyGradient,
@@ -20,7 +21,6 @@ from minitrpo.algorithms.policy_gradient import (
 from minitrpo.algorithms.shared_update import advantages_of, samples_of
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient
-from minitrpo.returns import explained_variance
 
 SEEDS = st.integers(0, 2**32 - 1)
 POLICIES = st.sampled_from([GaussianPolicy(3, 2, (5,)), CategoricalPolicy(3, 4, (6, 4))])

@@ -37,7 +37,7 @@ def test_ranks_see_each_other_and_a_job_that_fails_hangs_or_is_launched_wrong_is
     fake = tmp_path / "mpiexec"  # that starts processes which do not see each other: the classic silent failure
     fake.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
     fake.chmod(0o755)
-    monkeypatch.setattr("minitrpo.supervision.jobs.launcher", lambda: str(fake))
+    monkeypatch.setattr("minitrpo.supervision.mpiexec.launcher", lambda: str(fake))
     with pytest.raises(classroom.JobFailed, match="2 ranks were started and this one sees 1"):
         classroom.mpiexec(2, "train", "--env", "CartPole-v1", "--out", tmp_path / "run")
     with pytest.raises(classroom.JobFailed, match="--max-kl"):

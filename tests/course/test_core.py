@@ -42,7 +42,7 @@ def my(tmp_path):
     folder = tmp_path / "my"
     folder.mkdir()
     cells = (
-        "%matplotlib inline\nimport numpy as np\nfrom minitrpo.returns import discounted_sums\nvalues = 1",
+        "%matplotlib inline\nimport numpy as np\nfrom minitrpo.advantages import discounted_sums\nvalues = 1",
         "def last_of(last, t):\n    return bool(last[t])",
         (
             "next_values",

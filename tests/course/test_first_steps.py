@@ -5,7 +5,7 @@ import re
 import pytest
 from runs import ROOT
 
-from minitrpo.supervision.jobs import mpiexec
+from minitrpo.supervision.mpiexec import mpiexec
 
 pytestmark = pytest.mark.mpi
 STEPS = sorted((ROOT / "mpi_scripts" / "first_steps").glob("*.py"))

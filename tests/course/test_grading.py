@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import pytest
 from runs import ROOT, forked, needs
 
-from minitrpo.course.checks import register
-from minitrpo.course.checks.register import lectures
+from minitrpo.course.checks.framework import register
+from minitrpo.course.checks.framework.register import lectures
 from minitrpo.course.grading import inside, running
 from minitrpo.course.grading.command import main
 from minitrpo.course.grading.running import Outcome

@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 
 from minitrpo.course.mpi import diagram, run, run_mpi
 from minitrpo.errors import BadInput
-from minitrpo.supervision.jobs import launcher
+from minitrpo.supervision.mpiexec import launcher
 
 pytestmark = pytest.mark.mpi
 BEGIN = (

@@ -20,7 +20,7 @@ PAGE = (
 JUDGED = """
 import sys; sys.path[:0] = ['tests', 'tests/tools']
 from answers import RIGHT, WRONG
-from minitrpo.course.checks.register import examine, target
+from minitrpo.course.checks.framework.register import examine, target
 right, wrong = ([f for name, f in answers if name == 'standardise'] for answers in (RIGHT, WRONG))
 for f in (target('standardise'), *right):
     examine('standardise', f)
@@ -77,7 +77,7 @@ def test_a_new_exercise_needs_a_text_and_cases_and_nothing_else(clone):
     assert run(clone, "-c", JUDGED) == (0, "1 right, 1 wrong", "")
     assert "out of date (exercises): README.md" in run(clone, "notebooks/build.py", "--check")[1]
     assert "`step_scale`, `backtracking`, `standardise` |" in run(clone, "-c", PAGE)[1]
-    grade = "from minitrpo.course.checks.register import lectures; print(lectures()['04'][-1])"
+    grade = "from minitrpo.course.checks.framework.register import lectures; print(lectures()['04'][-1])"
     assert run(clone, "-c", grade)[1] == "standardise"
     before = {file: (clone / file).read_text() for file in (CHECK, SOURCE)}
     assert run(clone, "notebooks/new_exercise.py", "04", "standardise")[1].count("kept: ") == 3
@@ -109,7 +109,7 @@ def test_an_exercise_in_one_place_only_is_one_line_with_a_cure_that_works(clone)
         ("", "step_scale", "there is no lecture ''"),
         ("04", "", "NAME must be a function of the package"),
         ("04", "no_such_function", "write it there first"),
-        ("04", "minitrpo.returns:step_scale", "minitrpo.returns has no function step_scale"),
+        ("04", "minitrpo.advantages:step_scale", "minitrpo.advantages has no function step_scale"),
         ("04", "gae", "gae is an exercise of 05a_advantages already"),
         ("04", "main", "two functions are called main: name one, NAME="),
     ],

@@ -25,13 +25,13 @@ from runs import MAINS, ROOT, forked
 
 from minitrpo.course import MPI_SCRIPTS, classroom
 from minitrpo.course.checks import names, target
-from minitrpo.course.checks.programs import open_lines
-from minitrpo.course.checks.register import ProgramExercise, find
+from minitrpo.course.checks.framework.programs import open_lines
+from minitrpo.course.checks.framework.register import ProgramExercise, find
 from minitrpo.course.lab.copies import PAGES, put_widgets_away, update
 from minitrpo.course.lab.merging import cell_id, merged, text_of
 from minitrpo.course.lab.merging import read as as_json
 from minitrpo.course.mpi.magic import run_cell
-from minitrpo.supervision.jobs import mpiexec
+from minitrpo.supervision.mpiexec import mpiexec
 
 spec = importlib.util.spec_from_file_location("build", ROOT / "notebooks" / "build.py")
 build = importlib.util.module_from_spec(spec)

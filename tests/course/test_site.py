@@ -15,7 +15,7 @@ from runs import ROOT
 
 import minitrpo
 from minitrpo.checks import names
-from minitrpo.course.checks.register import ProgramExercise, find
+from minitrpo.course.checks.framework.register import ProgramExercise, find
 
 BUILD = ROOT / "notebooks" / "site" / "build.py"
 SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))

@@ -22,7 +22,7 @@ from minitrpo.course.speedup.statistics import (
     speedup_interval_of_rounds,
 )  # fmt: skip
 from minitrpo.parallel import launcher as module
-from minitrpo.parallel.launcher import cores
+from minitrpo.parallel.this_process import cores
 
 
 @given(st.floats(0.0, 100.0), st.floats(0.01, 100.0), st.integers(2, 10_000))

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from answers import MISFITS, ODD, RIGHT, WRONG, load
 
-from minitrpo.course.checks import check, differential, hint, hunt, mine, names, register, target
-from minitrpo.course.checks.differential import Wrong
-from minitrpo.course.checks.mistakes import edited, rows
-from minitrpo.course.checks.register import Exercise, examine, exercise, find, program_exercise
+from minitrpo.course.checks import check, hint, hunt, mine, names, target
+from minitrpo.course.checks.framework import differential, register
+from minitrpo.course.checks.framework.differential import Wrong
+from minitrpo.course.checks.framework.mistakes import edited, rows
+from minitrpo.course.checks.framework.register import Exercise, examine, exercise, find, program_exercise
 
 FUNCTIONS = [name for name in names() if isinstance(find(name), Exercise)]  # programs: test_programs.py
 exercises = pytest.mark.parametrize("name", FUNCTIONS)

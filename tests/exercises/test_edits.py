@@ -6,9 +6,9 @@ import pytest
 from answers import rows_of
 from mutation import edited, edits
 
-from minitrpo.course.checks import differential
-from minitrpo.course.checks.mistakes import compiled, edited_source, source_of
-from minitrpo.course.checks.register import Exercise, examine, exercises
+from minitrpo.course.checks.framework import differential
+from minitrpo.course.checks.framework.mistakes import compiled, edited_source, source_of
+from minitrpo.course.checks.framework.register import Exercise, examine, exercises
 
 FUNCTIONS = [name for name, exercise in exercises().items() if isinstance(exercise, Exercise)]
 

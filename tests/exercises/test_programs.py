@@ -13,9 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from minitrpo.course.checks import check, hint, hunt, mine, names, register, target
-from minitrpo.course.checks.programs import BY_LUCK, fault, same, unshared
-from minitrpo.course.checks.register import ProgramExercise, find
+from minitrpo.course.checks import check, hint, hunt, mine, names, target
+from minitrpo.course.checks.framework import register
+from minitrpo.course.checks.framework.programs import BY_LUCK, fault, same, unshared
+from minitrpo.course.checks.framework.register import ProgramExercise, find
 from minitrpo.course.mpi import run, run_mpi
 
 pytestmark = pytest.mark.mpi

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minitrpo.course.checks.differential import Need
+from minitrpo.course.checks.framework.differential import Need
 from minitrpo.course.checks.simulated_ranks import run
 from minitrpo.course.mpi import run_mpi
 from minitrpo.experience.environments import describe

@@ -7,10 +7,10 @@ import pytest
 from autograd import grad
 
 from minitrpo.checks import target
-from minitrpo.course.checks import differential
-from minitrpo.course.checks.differential import Wrong, megabytes
-from minitrpo.course.checks.register import examine, find
-from minitrpo.course.checks.words import number
+from minitrpo.course.checks.framework import differential
+from minitrpo.course.checks.framework.differential import Wrong, megabytes
+from minitrpo.course.checks.framework.register import examine, find
+from minitrpo.course.checks.framework.words import number
 from minitrpo.course.last_step import READINGS, values_after
 from minitrpo.optimisers import adam
 from minitrpo.policy_gradient import LogProbability

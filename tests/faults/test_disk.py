@@ -13,7 +13,7 @@ from runs import MAINS, forked, lasting
 from minitrpo.commands import doctor
 from minitrpo.errors import BadInput
 from minitrpo.run_folder.folder import CHECKPOINTS, RunFolder, newest, release_locks
-from minitrpo.run_folder.metrics import read_rows
+from minitrpo.run_folder.metrics_csv import read_rows
 
 MAINS["faulty"] = main_with
 JOB = ("--env", "CartPole-v1", "--hidden", 4, "--steps-per-update", 100, "--total-steps", 500, "--progress", "none")

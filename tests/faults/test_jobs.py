@@ -76,7 +76,8 @@ BEFORE_THE_FOLDER = {  # what a rank does before there is a run folder: how the 
 def test_a_job_that_fails_before_it_has_a_folder_says_so_once_and_leaves_nothing_behind(way, tmp_path, monkeypatch):
     act, begins = BEFORE_THE_FOLDER[way]
     patch = (
-        "import os, time\nfrom minitrpo.training import start\nfrom minitrpo.parallel.launcher import launched_rank\n"
+        "import os, time\nfrom minitrpo.training import start\n"
+        "from minitrpo.parallel.this_process import launched_rank\n"
         f"def begin(job):\n    {act}\n"
         "start.working_size = lambda settings, comm, oversubscribe: begin(settings)"
     )

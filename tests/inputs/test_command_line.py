@@ -29,7 +29,7 @@ from minitrpo.algorithms.registry import ALGORITHMS, find
 from minitrpo.commands import train
 from minitrpo.commands.command_line import parse
 from minitrpo.experience.environments import describe
-from minitrpo.training.parts import make_algorithm
+from minitrpo.training.run_context import make_algorithm
 from minitrpo.training.settings import MAY_CHANGE, Settings, chosen
 
 OWNERS = {f.name: name for name in reversed(ALGORITHMS) for f in fields(find(name).Settings)}  # who has a setting
@@ -411,6 +411,6 @@ def test_so_it_is_from_python_with_names_as_python_has_them(a_run, tmp_path, mon
             Run(nobody).rows()
     assert Run(str(a_run)) == Run(a_run)
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.setattr("minitrpo.library.draw", lambda context: "")  # takes a second
+    monkeypatch.setattr("minitrpo.python_api.draw", lambda context: "")  # takes a second
     done = minitrpo.train("CartPole-v1", total_steps=60, steps_per_update=60, trace=True, out="a", progress="none")
     assert (done.path / "trace.json").exists()

@@ -96,7 +96,7 @@ def trained(algorithm, out, env="CartPole-v1", **settings):
 
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch):
-    monkeypatch.setattr("minitrpo.library.draw", lambda context: "")  # takes a second
+    monkeypatch.setattr("minitrpo.python_api.draw", lambda context: "")  # takes a second
 
 
 def test_the_least_that_an_algorithm_can_be(tmp_path):

@@ -11,13 +11,13 @@ from fragments import own_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minitrpo.advantages import standardise
 from minitrpo.algorithms.algorithm import Context
 from minitrpo.algorithms.batch_ppo import BatchPPO, BatchPPOSettings, climb, clipped_gradient, diagnostics, minibatches
 from minitrpo.course import climb as lecture
 from minitrpo.optimisers import adam, clipped_norm, initial_state
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import LogProbability, policy_gradient
-from minitrpo.returns import standardise
 from minitrpo.training.settings import chosen
 
 QUICK = settings(max_examples=20)

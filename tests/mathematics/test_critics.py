@@ -7,10 +7,10 @@ from autograd import grad
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minitrpo.advantages import explained_variance
 from minitrpo.critics import LinearCritic, MLPCritic, squared_error_gradients
 from minitrpo.optimisers import adam
 from minitrpo.perceptron import count_parameters, layer_sizes, mlp
-from minitrpo.returns import explained_variance
 
 CRITICS = [LinearCritic(3), MLPCritic(3, (16,), epochs=4, minibatch=32)]
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from minitrpo.advantages import next_values
 from minitrpo.course.continuous import cuts
 from minitrpo.course.last_step import exact_values, values_after
-from minitrpo.returns import next_values
 
 
 @given(arrays(bool, array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=8)))

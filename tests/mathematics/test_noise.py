@@ -9,7 +9,9 @@ from fragments import own_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.noise import (
+from minitrpo.policies import CategoricalPolicy, GaussianPolicy
+from minitrpo.policy_gradient import policy_gradient, score
+from minitrpo.step_noise import (
     HELD,
     KL_LIMITS,
     LARGEST_NOISE,
@@ -20,8 +22,6 @@ from minitrpo.noise import (
     due,
     measure_noise,
 )
-from minitrpo.policies import CategoricalPolicy, GaussianPolicy
-from minitrpo.policy_gradient import policy_gradient, score
 from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient, trpo_step
 
 QUICK = settings(max_examples=60)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from minitrpo.advantages import discounted_sums, explained_variance, gae, n_step_returns, next_values, standardise
 from minitrpo.conjugate_gradient import conjugate_gradient, energy
 from minitrpo.critics import LinearCritic, MLPCritic
 from minitrpo.experience.observation_filter import ObservationFilter, moments
 from minitrpo.line_search import step_scale
 from minitrpo.policies import GaussianPolicy, gaussian_kl
-from minitrpo.returns import discounted_sums, explained_variance, gae, n_step_returns, next_values, standardise
 
 RNG = np.random.default_rng
 ROWS, TIMES = RNG(0).standard_normal((20, 3)), np.arange(20.0)

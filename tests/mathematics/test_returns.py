@@ -6,7 +6,7 @@ from fragments import apart, random_fragments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitrpo.returns import discounted_sums, explained_variance, gae, n_step_returns, next_values, standardise
+from minitrpo.advantages import discounted_sums, explained_variance, gae, n_step_returns, next_values, standardise
 
 QUICK = settings(max_examples=40)
 LENGTHS = st.lists(st.integers(1, 7), min_size=1, max_size=5)

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo import block_sums
+from minitrpo.advantages import standardise
 from minitrpo.block_sums import blocks
 from minitrpo.natural_gradient import every_kth, fisher_vector_product, mean_kl
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 from minitrpo.policy_gradient import policy_gradient, surrogate
-from minitrpo.returns import standardise
 from minitrpo.trpo import Batch, damped_fisher, objective, surrogate_gradient, trpo_step
 
 POLICIES = [GaussianPolicy(3, 2, (4,)), CategoricalPolicy(3, 4, (4,))]

@@ -31,8 +31,8 @@ from minitrpo.algorithms.registry import ALGORITHMS  # noqa: E402
 
 # From the ground up, above the mathematics; a file imports from its own floor and from those below
 FLOORS = ["parallel", "supervision", "experience", "algorithms", "run_folder", "training", "reports"]
-FLOORS += ["commands", "library", "course", "checks", "__main__"]
-VISITORS = ("checks", "library", "__main__", "__init__")  # at the root for their names alone
+FLOORS += ["commands", "python_api", "course", "checks", "__main__"]
+VISITORS = ("checks", "python_api", "__main__", "__init__")  # at the root for their names alone
 
 # Words of this project's own that are gone, and the field's words for them
 GONE = {"lane": "environment", "lanes": "environments", "knob": "setting", "knobs": "settings", "thrice": "three times"}

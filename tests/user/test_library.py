@@ -216,7 +216,7 @@ def test_the_process_is_left_as_it_was():
 ON_RANKS = """
 import os, sys
 from minitrpo import BadInput, evaluate, load, train
-from minitrpo.parallel.launcher import launched_rank
+from minitrpo.parallel.this_process import launched_rank
 settings = {"progress": "none", "oversubscribe": True}
 try:
     train("CartPole-v1", max_kl=-1, **settings)

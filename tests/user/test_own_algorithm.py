@@ -18,7 +18,7 @@ import minitrpo.course.classroom  # one thread
 from minitrpo.commands import check
 from minitrpo.course.reinforce import Reinforce
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.supervision import jobs
+from minitrpo.supervision import mpiexec as mpiexec_module
 
 EXAMPLE = ROOT / "minitrpo/course/reinforce.py"
 SAMPLES, GRADIENTS = "reinforce:Reinforce", "reinforce_gradients:Reinforce"
@@ -91,12 +91,12 @@ def checked(monkeypatch, tmp_path):
     def look(name, *more, two_ranks=False):
         def mpiexec(ranks, command, *words, timeout):
             if ranks == 2 and two_ranks and "--resume" not in words:
-                jobs.mpiexec(ranks, command, *words, timeout=timeout)
+                mpiexec_module.mpiexec(ranks, command, *words, timeout=timeout)
                 return
             kept = sys.stdout, sys.stderr  # a fork in a fork would close what it writes to
             done = forked(command, *words, cwd=tmp_path, timeout=120)
             if done.code and kept:
-                raise jobs.JobFailed(f"exit code {done.code}\n{done.err}", done.code)
+                raise mpiexec_module.JobFailed(f"exit code {done.code}\n{done.err}", done.code)
 
         monkeypatch.setattr(check, "mpiexec", mpiexec)
         words = (name, "--", "--hidden", 4, "--steps-per-update", 60, *more)

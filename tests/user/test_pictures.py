@@ -10,7 +10,7 @@ from scipy import stats
 from minitrpo.commands.plot import band, curve
 from minitrpo.reports import plots
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.run_folder.metrics import EVALUATION, FIRST, LAST
+from minitrpo.run_folder.metrics_csv import EVALUATION, FIRST, LAST
 
 COLUMNS = (*FIRST, *EVALUATION, "kl", "max_kl", *LAST)
 NOT_YET = float("nan")

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from runs import ROOT
 
-from minitrpo.parallel.launcher import program
+from minitrpo.parallel.this_process import program
 from minitrpo.run_folder.provenance import command, installed, pip_install, provenance
 
 

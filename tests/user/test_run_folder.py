@@ -23,11 +23,11 @@ from minitrpo.errors import BadInput
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.timing import PHASES, Timeline
 from minitrpo.run_folder.folder import RunFolder, release_locks
-from minitrpo.run_folder.metrics import FIRST, LAST, Record, row_of
+from minitrpo.run_folder.metrics_csv import FIRST, LAST, Record, row_of
 from minitrpo.training.collect import Gathered
 from minitrpo.training.job import recorded_settings
-from minitrpo.training.parts import RunContext
 from minitrpo.training.root import Root
+from minitrpo.training.run_context import RunContext
 from minitrpo.training.run_log import RunLog
 from minitrpo.training.settings import LATER, chosen
 

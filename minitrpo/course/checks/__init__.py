@@ -4,6 +4,6 @@
 AssertionError with the symptom when it is wrong, and NotImplementedError when it was not attempted.
 """
 
-from minitrpo.course.checks.register import check, hint, hunt, mine, names, target
+from minitrpo.course.checks.framework.register import check, hint, hunt, mine, names, target
 
 __all__ = ["check", "hint", "hunt", "mine", "names", "target"]

@@ -10,10 +10,10 @@ import numpy as np
 
 from minitrpo.algorithms.actor_critic import ActorCritic, ActorCriticSettings
 from minitrpo.algorithms.asynchronous_algorithm import OPTIMISER
-from minitrpo.course.checks.differential import Candidate, Case, case, need, remark
-from minitrpo.course.checks.kinds import ENDS, masks
-from minitrpo.course.checks.register import exercise
-from minitrpo.course.checks.words import value_words
+from minitrpo.course.checks.framework.differential import Candidate, Case, case, need, remark
+from minitrpo.course.checks.framework.kinds import ENDS, masks
+from minitrpo.course.checks.framework.register import exercise
+from minitrpo.course.checks.framework.words import value_words
 from minitrpo.optimisers import OPTIMISERS, initial_state
 from minitrpo.perceptron import Linearisation
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy

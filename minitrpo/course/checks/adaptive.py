@@ -9,10 +9,10 @@ import numpy as np
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState
 from minitrpo.conjugate_gradient import conjugate_gradient
-from minitrpo.course.checks.differential import Candidate, Case, case, remark
-from minitrpo.course.checks.kinds import steps
-from minitrpo.course.checks.register import exercise
-from minitrpo.course.checks.words import short
+from minitrpo.course.checks.framework.differential import Candidate, Case, case, remark
+from minitrpo.course.checks.framework.kinds import steps
+from minitrpo.course.checks.framework.register import exercise
+from minitrpo.course.checks.framework.words import short
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy, Policy
 from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient
 
@@ -182,7 +182,7 @@ def followed(kind: str, returns: Sequence[float], config: AdaptiveConfig, runs: 
 
 
 @exercise(
-    "minitrpo.noise:measure_noise",
+    "minitrpo.step_noise:measure_noise",
     r"""
         ? The gradient is linear in the advantages: with the second half's turned round, surrogate_gradient returns d.
         ? damped_fisher gives the function v -> F v, conjugate_gradient solves F y = d with it: its first result is y.

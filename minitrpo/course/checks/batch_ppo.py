@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Candidate, Case, case, need, remark
-from minitrpo.course.checks.kinds import steps
-from minitrpo.course.checks.register import exercise
+from minitrpo.course.checks.framework.differential import Candidate, Case, case, need, remark
+from minitrpo.course.checks.framework.kinds import steps
+from minitrpo.course.checks.framework.register import exercise
 from minitrpo.optimisers import initial_state
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 

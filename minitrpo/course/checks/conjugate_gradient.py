@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Candidate, Case, case, need, remark
-from minitrpo.course.checks.kinds import Product, spd
-from minitrpo.course.checks.register import exercise
-from minitrpo.course.checks.words import short
+from minitrpo.course.checks.framework.differential import Candidate, Case, case, need, remark
+from minitrpo.course.checks.framework.kinds import Product, spd
+from minitrpo.course.checks.framework.register import exercise
+from minitrpo.course.checks.framework.words import short
 from minitrpo.policies import Array
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.guided_policy_search.lqr import Controller, Cost
-from minitrpo.course.checks.differential import Case, case, need, remark
-from minitrpo.course.checks.register import exercise
+from minitrpo.course.checks.framework.differential import Case, case, need, remark
+from minitrpo.course.checks.framework.register import exercise
 from minitrpo.policies import Array
 
 

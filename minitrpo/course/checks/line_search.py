@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from autograd import grad
 
-from minitrpo.course.checks.differential import Candidate, Case, Need, case, need, remark
-from minitrpo.course.checks.kinds import POLICIES, steps
-from minitrpo.course.checks.register import exercise
-from minitrpo.course.checks.words import number, short, value_words
+from minitrpo.course.checks.framework.differential import Candidate, Case, Need, case, need, remark
+from minitrpo.course.checks.framework.kinds import POLICIES, steps
+from minitrpo.course.checks.framework.register import exercise
+from minitrpo.course.checks.framework.words import number, short, value_words
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Candidate, Case, case, megabytes, need, remark
-from minitrpo.course.checks.kinds import POLICIES, near, steps
-from minitrpo.course.checks.register import exercise
-from minitrpo.course.checks.words import short, value_words
+from minitrpo.course.checks.framework.differential import Candidate, Case, case, megabytes, need, remark
+from minitrpo.course.checks.framework.kinds import POLICIES, near, steps
+from minitrpo.course.checks.framework.register import exercise
+from minitrpo.course.checks.framework.words import short, value_words
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from minitrpo.algorithms.policy_gradient import gradient_sums, moments
-from minitrpo.course.checks.differential import Case, case, remark
-from minitrpo.course.checks.kinds import steps
-from minitrpo.course.checks.register import exercise
+from minitrpo.course.checks.framework.differential import Case, case, remark
+from minitrpo.course.checks.framework.kinds import steps
+from minitrpo.course.checks.framework.register import exercise
 from minitrpo.course.parallel_sgd.problem import stability_bound as right_bound
 from minitrpo.parallel.parameter_server import LEFT
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy

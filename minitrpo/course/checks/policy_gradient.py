@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Case, case, remark
-from minitrpo.course.checks.kinds import POLICIES, masks, near, steps
-from minitrpo.course.checks.register import exercise
+from minitrpo.course.checks.framework.differential import Case, case, remark
+from minitrpo.course.checks.framework.kinds import POLICIES, masks, near, steps
+from minitrpo.course.checks.framework.register import exercise
 from minitrpo.policies import CategoricalPolicy, GaussianPolicy
 
 SURE = np.concatenate([0.1 * np.arange(6.0), [40.0, 0.0, 0.0]])  # of a policy with three actions, one almost certain
@@ -95,7 +95,7 @@ def _score() -> Iterator[Case]:
 
 
 @exercise(
-    "minitrpo.returns:discounted_sums",
+    "minitrpo.advantages:discounted_sums",
     r"""
         ? Work backwards: y_t needs y_{t+1}.
         ? At a step where `last` is true there is no y_{t+1} of the same episode: y_t = x_t.

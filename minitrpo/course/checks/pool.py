@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Candidate, Case, case, need, remark
-from minitrpo.course.checks.register import exercise
+from minitrpo.course.checks.framework.differential import Candidate, Case, case, need, remark
+from minitrpo.course.checks.framework.register import exercise
+from minitrpo.course.checks.framework.words import short, value_words
 from minitrpo.course.checks.simulated_ranks import SimulatedComm, SimulatedCounter, run
-from minitrpo.course.checks.words import short, value_words
 from minitrpo.parallel.episode_pool import play_requests
 
 

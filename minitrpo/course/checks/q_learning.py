@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Case, case, remark
-from minitrpo.course.checks.kinds import ENDS, masks
-from minitrpo.course.checks.register import exercise
+from minitrpo.course.checks.framework.differential import Case, case, remark
+from minitrpo.course.checks.framework.kinds import ENDS, masks
+from minitrpo.course.checks.framework.register import exercise
 
 
 @exercise(

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Case, case
-from minitrpo.course.checks.register import exercise
+from minitrpo.course.checks.framework.differential import Case, case
+from minitrpo.course.checks.framework.register import exercise
 
 
 @exercise(

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minitrpo.course.checks.differential import Need
+from minitrpo.course.checks.framework.differential import Need
 
 ANY = -1  # mpi4py's ANY_SOURCE and ANY_TAG
 TOO_MANY = 100  # numbers drawn after the last request, from which on a rank is said to draw for ever

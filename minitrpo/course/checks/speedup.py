@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtrc, comb
 
-from minitrpo.course.checks.differential import Candidate, Case, Need, case, need
-from minitrpo.course.checks.register import exercise
-from minitrpo.course.checks.words import short, value_words
+from minitrpo.course.checks.framework.differential import Candidate, Case, Need, case, need
+from minitrpo.course.checks.framework.register import exercise
+from minitrpo.course.checks.framework.words import short, value_words
 from minitrpo.policies import Array
 
 

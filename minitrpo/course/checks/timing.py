@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Candidate, Case, Need, case, need, remark
-from minitrpo.course.checks.register import exercise
-from minitrpo.course.checks.words import short, value_words
+from minitrpo.course.checks.framework.differential import Candidate, Case, Need, case, need, remark
+from minitrpo.course.checks.framework.register import exercise
+from minitrpo.course.checks.framework.words import short, value_words
 
 Spans = list[tuple[str, float, float]]
 

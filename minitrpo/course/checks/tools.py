@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Case, case, remark
-from minitrpo.course.checks.kinds import near
-from minitrpo.course.checks.register import exercise
+from minitrpo.course.checks.framework.differential import Case, case, remark
+from minitrpo.course.checks.framework.kinds import near
+from minitrpo.course.checks.framework.register import exercise
 from minitrpo.policies import Array
 
 

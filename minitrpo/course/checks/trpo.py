@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from minitrpo.advantages import next_values as right_values
 from minitrpo.conjugate_gradient import conjugate_gradient
-from minitrpo.course.checks.differential import Candidate, Case, case, need, remark
-from minitrpo.course.checks.kinds import ENDS, masks, steps
-from minitrpo.course.checks.register import exercise
-from minitrpo.course.checks.words import short, value_words
+from minitrpo.course.checks.framework.differential import Candidate, Case, case, need, remark
+from minitrpo.course.checks.framework.kinds import ENDS, masks, steps
+from minitrpo.course.checks.framework.register import exercise
+from minitrpo.course.checks.framework.words import short, value_words
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
-from minitrpo.returns import next_values as right_values
 from minitrpo.trpo import Batch, objective
 from minitrpo.trpo import trpo_step as right_step
 
@@ -31,7 +31,7 @@ def fragments(*ends: str) -> Iterator[tuple[Array, Array, Array, Array, Array]]:
 
 
 @exercise(
-    "minitrpo.returns:next_values",
+    "minitrpo.advantages:next_values",
     r"""
         ? Inside a fragment the value of the next state is the next entry of `values`: a shift by one.
         ? The shift is wrong at every last step. After those come the `final_values`, one per fragment, in order.
@@ -61,7 +61,7 @@ def _next_values() -> Iterator[Case]:
 
 
 @exercise(
-    "minitrpo.returns:gae",
+    "minitrpo.advantages:gae",
     r"""
         ? First the TD errors of all steps at once: three arrays and a discount, no loop.
         ? A_t = TD error + (discount * lambda) * A_{t+1} is a discounted sum of TD errors; it starts afresh after \
@@ -101,7 +101,7 @@ def _gae() -> Iterator[Case]:
 
 
 @exercise(
-    "minitrpo.returns:explained_variance",
+    "minitrpo.advantages:explained_variance",
     r"""
         ? np.var is the variance; what the critic leaves unexplained is the variance of target - predicted.
         ? One minus the unexplained variance over the variance of the targets.

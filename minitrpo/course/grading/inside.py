@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from minitrpo.course.checks.register import ProgramExercise, check, examine, find, names, target
+from minitrpo.course.checks.framework.register import ProgramExercise, check, examine, find, names, target
 from minitrpo.errors import describe_error
 
 BIND, RECURSIVE, HERE, READ_ONLY = 4096, 0x8000, -100, 1  # of mount(2) and mount_setattr(2)

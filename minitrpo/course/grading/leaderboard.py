@@ -25,7 +25,7 @@ from minitrpo.errors import BadInput, one_line, shorten
 from minitrpo.run_folder.folder import RunFolder, sha256
 from minitrpo.run_folder.provenance import provenance
 from minitrpo.supervision.program import command
-from minitrpo.training.parts import check_settings, counted
+from minitrpo.training.run_context import check_settings, counted
 from minitrpo.training.settings import Choice, algorithm_of, chosen, presets
 
 ENDING, LARGEST = ".run.json", 2**16  # bytes of a claim

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minitrpo.course.checks.register import lectures
+from minitrpo.course.checks.framework.register import lectures
 from minitrpo.errors import BadInput, shorten
 
 LARGEST = 2**26  # bytes of a notebook

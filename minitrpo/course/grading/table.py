@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minitrpo.course.checks.register import find
+from minitrpo.course.checks.framework.register import find
 from minitrpo.course.grading.running import Outcome
 from minitrpo.course.grading.submissions import Submission
 from minitrpo.errors import BadInput, shorten

@@ -20,7 +20,7 @@ from minitrpo.course.mpi.program import Program
 from minitrpo.course.mpi.record import Call, Message, Record, State
 from minitrpo.errors import BadInput
 from minitrpo.supervision import watchdog
-from minitrpo.supervision.jobs import command, environment
+from minitrpo.supervision.mpiexec import command, environment
 
 RECORDER = Path(__file__).with_name("recorder.py")
 MOST_RANKS = 32

@@ -14,8 +14,8 @@ from minitrpo.course.parallel_sgd.problem import MODES, SGDSettings, stability_b
 from minitrpo.course.result_folder import gone_if_empty, new_folder
 from minitrpo.errors import AlgorithmFailed, BadInput
 from minitrpo.parallel.comm import Comm, on_root
-from minitrpo.parallel.launcher import launched_size
 from minitrpo.parallel.parameter_server import staleness_of
+from minitrpo.parallel.this_process import launched_size
 from minitrpo.reports.plots import BLUE, GREEN, GREY, ORANGE, RED
 from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.provenance import provenance

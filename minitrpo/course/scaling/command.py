@@ -20,10 +20,10 @@ from minitrpo.course.speedup.statistics import interval
 from minitrpo.errors import BadInput
 from minitrpo.experience.environments import describe
 from minitrpo.experience.trust import trust
-from minitrpo.parallel.launcher import RANK_VARIABLES, cores
+from minitrpo.parallel.this_process import RANK_VARIABLES, cores
 from minitrpo.policies import Array
 from minitrpo.run_folder.atomic_files import write_atomically
-from minitrpo.supervision.jobs import flags
+from minitrpo.supervision.mpiexec import flags
 from minitrpo.supervision.program import command
 
 STEPS, UPDATES, FIRST = 4096, 9, 4  # per update; in a run; of these, not counted

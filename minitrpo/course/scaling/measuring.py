@@ -22,24 +22,24 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from minitrpo.advantages import standardise
 from minitrpo.algorithms.shared_update import advantages_of
 from minitrpo.commands.command_line import parse
 from minitrpo.course.scaling.formulas import noise_scale
 from minitrpo.course.scaling.model import MEASURED_PARTS, Line
 from minitrpo.experience.environments import describe
 from minitrpo.parallel.comm import Comm, MPIComm, packed, unpacked
-from minitrpo.parallel.launcher import cores, launched_rank
+from minitrpo.parallel.this_process import cores, launched_rank
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.policy_gradient import policy_gradient
-from minitrpo.returns import standardise
 from minitrpo.run_folder.atomic_files import write_atomically
 from minitrpo.run_folder.folder import RunFolder
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.jobs import flags, launcher, mpiexec
+from minitrpo.supervision.mpiexec import flags, launcher, mpiexec
 from minitrpo.training.collect import in_episode_order, prepare_fragments
-from minitrpo.training.parts import RunContext
 from minitrpo.training.root import Root
+from minitrpo.training.run_context import RunContext
 from minitrpo.training.synchronous import make_rank
 
 Samples = list[tuple[float, float]]  # a number, and the seconds that it took

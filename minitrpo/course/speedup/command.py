@@ -20,16 +20,16 @@ from minitrpo.course.speedup.statistics import interval, median_interval_of_roun
 from minitrpo.errors import BadInput, JobFailed, shorten
 from minitrpo.experience.environments import describe
 from minitrpo.experience.trust import trust
-from minitrpo.parallel.launcher import RANK_VARIABLES, cores
+from minitrpo.parallel.this_process import RANK_VARIABLES, cores
 from minitrpo.parallel.timing import PHASES
 from minitrpo.policies import Array
 from minitrpo.reports.plots import BLUE, COLORS, GREY, RED
 from minitrpo.run_folder.atomic_files import write_atomically
-from minitrpo.run_folder.metrics import SECONDS
+from minitrpo.run_folder.metrics_csv import SECONDS
 from minitrpo.run_folder.provenance import provenance
-from minitrpo.supervision.jobs import flags
+from minitrpo.supervision.mpiexec import flags
 from minitrpo.supervision.program import command
-from minitrpo.training.parts import check_ranks
+from minitrpo.training.run_context import check_ranks
 from minitrpo.training.settings import algorithm_of, presets
 
 SHOWN = ("iteration_s", "collect_s", "update_s")

@@ -11,8 +11,8 @@ import numpy as np
 from minitrpo.course.speedup.statistics import efficiency, karp_flatt, speedup, speedup_interval
 from minitrpo.policies import Array
 from minitrpo.run_folder.folder import RunFolder
-from minitrpo.run_folder.metrics import SECONDS
-from minitrpo.supervision.jobs import mpiexec
+from minitrpo.run_folder.metrics_csv import SECONDS
+from minitrpo.supervision.mpiexec import mpiexec
 
 Key = TypeVar("Key")
 

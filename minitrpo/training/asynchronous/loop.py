@@ -30,7 +30,7 @@ from minitrpo.training.asynchronous.workers import (
     report_applied,
     run_arrays,
 )
-from minitrpo.training.parts import RunContext, make_algorithm
+from minitrpo.training.run_context import RunContext, make_algorithm
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
 

@@ -8,12 +8,12 @@ from minitrpo.errors import infinite_theta
 from minitrpo.experience.observation_filter import merged
 from minitrpo.parallel.comm import Comm
 from minitrpo.parallel.parameter_server import Tally
-from minitrpo.run_folder.metrics import Gradients
+from minitrpo.run_folder.metrics_csv import Gradients
 from minitrpo.supervision.program import asked_to_stop
 from minitrpo.training.asynchronous.transports import Transport
 from minitrpo.training.asynchronous.workers import ITERATION, OVER, REPORT, SEEN, Of, env_steps
-from minitrpo.training.parts import RunContext, make_evaluator
 from minitrpo.training.root import Bookkeeping
+from minitrpo.training.run_context import RunContext, make_evaluator
 from minitrpo.training.run_log import RunLog
 
 

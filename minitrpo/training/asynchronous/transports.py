@@ -16,7 +16,7 @@ from minitrpo.parallel.mailbox import Mail, MailStore, ReplayMail, serve
 from minitrpo.parallel.parameter_server import ParameterServer, work_through
 from minitrpo.parallel.shared_window import SharedWindow, WindowStore
 from minitrpo.training.asynchronous.workers import ITERATION, OVER, PULLED, REPORT, Of, Worker
-from minitrpo.training.parts import RunContext
+from minitrpo.training.run_context import RunContext
 from minitrpo.training.settings import Choice
 
 QUEUE, WORKER = (

@@ -21,7 +21,7 @@ from minitrpo.parallel.parameter_server import Pulled, Tally
 from minitrpo.parallel.timing import Timeline
 from minitrpo.policies import Array
 from minitrpo.supervision.watchdog import status
-from minitrpo.training.parts import RunContext, fresh_filter, make_algorithm
+from minitrpo.training.run_context import RunContext, fresh_filter, make_algorithm
 from minitrpo.training.settings import Choice, Settings
 
 REPORT, SEEN, ITERATION, OVER = (RUN_PREFIX + name for name in ("report", "seen", "iteration", "over"))

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from minitrpo.adaptive import AdaptiveState, Decision, clip, improved, turn
 from minitrpo.conjugate_gradient import conjugate_gradient
-from minitrpo.noise import Measured
+from minitrpo.step_noise import Measured
 from minitrpo.trpo import Batch, damped_fisher, surrogate_gradient
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.programs import ProgramCase
-from minitrpo.course.checks.register import program_exercise
+from minitrpo.course.checks.framework.programs import ProgramCase
+from minitrpo.course.checks.framework.register import program_exercise
 from minitrpo.policies import Array
 
 Row = tuple[float, Array]  # the return of an episode, and the sum of the scores of its actions

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.words import first_difference, short, shortened, value_words
+from minitrpo.course.checks.framework.words import first_difference, short, shortened, value_words
 
 Candidate = Callable[..., Any]
 FURTHER = 60  # cases after the failing one on which a symptom is looked for

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Case, case
-from minitrpo.course.checks.words import short
+from minitrpo.course.checks.framework.differential import Case, case
+from minitrpo.course.checks.framework.words import short
 from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
 
 

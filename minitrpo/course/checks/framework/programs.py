@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from minitrpo.course.checks.differential import Wrong
-from minitrpo.course.checks.words import short
+from minitrpo.course.checks.framework.differential import Wrong
+from minitrpo.course.checks.framework.words import short
 from minitrpo.course.mpi.run import MpiResult, run_mpi
 from minitrpo.errors import BadInput
 

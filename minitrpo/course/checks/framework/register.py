@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from minitrpo.course import MPI_SCRIPTS
-from minitrpo.course.checks.differential import Candidate, Case, Wrong, judge
-from minitrpo.course.checks.mistakes import edited, lines_of, rows
-from minitrpo.course.checks.programs import ProgramCase, judge_program
+from minitrpo.course.checks.framework.differential import Candidate, Case, Wrong, judge
+from minitrpo.course.checks.framework.mistakes import edited, lines_of, rows
+from minitrpo.course.checks.framework.programs import ProgramCase, judge_program
 from minitrpo.course.jupyter import in_jupyter
 
 GREEN, ORANGE, GREY = "#009E73", "#D55E00", "#8C8C8C"

@@ -18,7 +18,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from minitrpo.course.checks.differential import Candidate
+from minitrpo.course.checks.framework.differential import Candidate
 
 
 def lines_of(table: str) -> list[str]:

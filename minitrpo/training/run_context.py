@@ -16,7 +16,7 @@ from minitrpo.experience.observation_filter import ObservationFilter
 from minitrpo.experience.rollouts import ROWS, Rollouts, make_vector_env
 from minitrpo.parallel.comm import Comm, Nested, flat, nested
 from minitrpo.parallel.episode_pool import DynamicPool, StaticPool, slots_of
-from minitrpo.parallel.launcher import cores
+from minitrpo.parallel.this_process import cores
 from minitrpo.parallel.timing import Timeline
 from minitrpo.perceptron import count_parameters
 from minitrpo.policies import Policy
