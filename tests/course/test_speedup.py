@@ -21,7 +21,7 @@ from minitrpo.course.speedup.statistics import (
     speedup_interval,
     speedup_interval_of_rounds,
 )  # fmt: skip
-from minitrpo.parallel import launcher as module
+from minitrpo.parallel import this_process as module
 from minitrpo.parallel.this_process import cores
 
 
