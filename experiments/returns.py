@@ -16,7 +16,7 @@ from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alon
 from experiments.pictures import axes_of, headed, legend
 from experiments.tables import DATA, Run, aligned, curve
 from experiments.tables import markdown as table
-from minitrpo.algorithms.trpo import PRESETS
+from minitrpo.algorithms.trpo_settings import PRESETS
 from minitrpo.course.seeds import corrected
 from minitrpo.course.statistics import LEVEL, Interval, difference_interval, iqm, iqm_interval
 from minitrpo.policies import Array

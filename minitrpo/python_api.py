@@ -25,7 +25,7 @@ from minitrpo.run_folder.folder import RunFolder, release_locks
 from minitrpo.run_folder.provenance import in_notebook
 from minitrpo.supervision.program import ranks
 from minitrpo.training.job import make_job, settings_to_begin_with
-from minitrpo.training.start import begin, play
+from minitrpo.training.start import begin, run_loop
 
 Environment = str | type[gymnasium.Env[Any, Any]] | Callable[..., gymnasium.Env[Any, Any]]
 
@@ -149,7 +149,7 @@ def train(
                 print(f"{name}: {comm.size} rank(s), seed {seed}, run folder {os.path.relpath(path)}")
             curve = partial(LiveCurve, context.folder, context.settings.total_steps)
             show = (lambda _: curve()) if progress == "plot" else display(context, job, comm)
-            play(context, job, comm, show)
+            run_loop(context, job, comm, show)
             if comm.rank == 0:
                 draw(context)
             comm.barrier()

@@ -16,7 +16,7 @@ from experiments.panel_environments import KNOWN, RECIPES, TASKS
 from experiments.returns import OWN, THEIRS, form_of
 from experiments.seconds import recorded, times_sooner, times_sooner_for_good, worth_reaching
 from experiments.speed import CHEETAH, EIGHT, REACHER
-from minitrpo.algorithms.trpo import PRESETS
+from minitrpo.algorithms.trpo_settings import PRESETS
 from minitrpo.course.statistics import Interval, iqm
 
 COUNTS = ("None", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")

@@ -261,7 +261,7 @@ class BatchPPO(Algorithm):
         if self.context.comm.rank == 0:
             with self.context.span("policy"):
                 climbed = climb(self.policy, self.theta, self.optimiser_state, batch, s, clip, step_size, policy_rng)
-        if self.update.fits:
+        if self.update.fits_critic:
             with self.context.span("critic"):
                 fitted = self.critic.fit(self.critic_state, batch, critic_rng)
         # 3. every rank takes over both

@@ -60,8 +60,8 @@ class SharedUpdate:
     """How the ranks that learn together share an update; on one rank, or with --learner root, one does all of it.
 
     Attributes:
-        steps: whether this rank steps the policy.
-        fits: whether this rank fits the critic.
+        steps_policy: whether this rank steps the policy.
+        fits_critic: whether this rank fits the critic.
         sums: the reduction over the ranks that have this rank's task.
         all: the reduction over all ranks.
 
@@ -78,9 +78,9 @@ class SharedUpdate:
         """
         self._context, self.comm = context, context.comm
         self._first_fitter = self.comm.size - fitters
-        self.steps = self.comm.rank < self._first_fitter
-        self.fits = fitters == 0 or not self.steps
-        self.sums = ordered_allreduce(self.comm.split(int(self.steps)))
+        self.steps_policy = self.comm.rank < self._first_fitter
+        self.fits_critic = fitters == 0 or not self.steps_policy
+        self.sums = ordered_allreduce(self.comm.split(int(self.steps_policy)))
         self.all = ordered_allreduce(self.comm)
 
     def broadcast(self, batch: Nested) -> Nested:

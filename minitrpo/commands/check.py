@@ -31,7 +31,7 @@ from minitrpo.supervision.watchdog import STUCK_AFTER, guarded
 from minitrpo.training.job import Job
 from minitrpo.training.run_context import make_algorithm
 from minitrpo.training.settings import Choice, chosen
-from minitrpo.training.start import begin, play
+from minitrpo.training.start import begin, run_loop
 
 EPILOG = """Trains for a few updates on one rank, again, on two ranks, on two ranks that share the update (if possible),
 and from the checkpoint before the last. All runs must end with the same theta and the same log."""
@@ -170,7 +170,7 @@ def run(choice: Choice, place: Path, trial: Trial) -> End:
             job = replace(job, out=None, resume=str(folder))
         with guarded(STUCK_AFTER), release_locks(), redirect_stdout(io.StringIO()):
             context = begin(job, Comm())
-            play(context, job, Comm(), display(context, job, Comm()))
+            run_loop(context, job, Comm(), display(context, job, Comm()))
     made = RunFolder(folder)
     rows = [{name: text for name, text in row.items() if name not in TIMINGS} for row in made.rows()]
     return sha256(made.load_checkpoint()["theta"]), rows

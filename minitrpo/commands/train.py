@@ -22,7 +22,7 @@ from minitrpo.supervision.watchdog import guarded, status
 from minitrpo.training.job import Job, one_by_one, recorded
 from minitrpo.training.run_context import RunContext
 from minitrpo.training.run_log import Show
-from minitrpo.training.start import begin, play
+from minitrpo.training.start import begin, run_loop
 
 
 @command("train")
@@ -50,7 +50,7 @@ def main(name: str, words: list[str]) -> int:
 
 
 def run(job: Job, comm: Comm) -> None:
-    """Do what every rank does: begin, play, and let the root finish."""
+    """Do what every rank does: begin, run the loop, and let the root finish."""
     start = Path.cwd()
     check_display(job, comm)
     context = begin(job, comm)
@@ -73,7 +73,7 @@ def run(job: Job, comm: Comm) -> None:
         print(f"{settings.env}: {comm.size} rank(s), seed {settings.seed}, run folder {path}", flush=True)
     heed_terminations()
     heartbeat = Heartbeat(comm, job.stuck_after)
-    play(context, job, comm, display(context, job, comm))
+    run_loop(context, job, comm, display(context, job, comm))
     heartbeat.close()
     left_at = comm.broadcast(unfinished(context) if comm.rank == 0 and asked_to_stop() else 0)
     if left_at:

@@ -32,7 +32,7 @@ from minitrpo.supervision.mpiexec import mpiexec
 from minitrpo.training.root import Root
 from minitrpo.training.run_context import RunContext
 from minitrpo.training.settings import chosen
-from minitrpo.training.synchronous import Rank, make_rank
+from minitrpo.training.synchronous import RankParts, make_rank
 
 __all__ = [
     "BLUE",
@@ -217,7 +217,7 @@ def show_film(folder: RunFolder, steps: int) -> Any:
     return Video(str(folder.path / VIDEO), embed=True, html_attributes="controls loop muted")
 
 
-def one_process(**settings: object) -> tuple[Root, Rank]:
+def one_process(**settings: object) -> tuple[Root, RankParts]:
     """Return what `train` with these settings (env="Reacher-v5", ...) is made of, in this process, to be looked into.
 
     The rank is what all ranks have, the learner only rank 0; both hold the one algorithm: see `synchronous.make_rank`.

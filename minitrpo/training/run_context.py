@@ -41,6 +41,7 @@ class RunContext:
     folder: RunFolder
     checkpoint: Arrays
     notes: tuple[str, ...] = ()  # what is to be said before the first update
+    working: Comm | None = None  # the ranks that play and learn; None on a rank that stays idle
 
     @property
     def settings(self) -> Settings:
@@ -60,26 +61,28 @@ def meets_too_often(settings: Settings) -> bool:
     return settings.steps_per_update <= FEW and known is not None and str(known.entry_point).startswith(LIGHT)
 
 
-def working_ranks(context: RunContext, comm: Comm, oversubscribe: bool) -> Comm | None:
-    """Return the ranks that work, the root among them; None on those that leave the work to the others; collective.
+def working_ranks(settings: Settings, comm: Comm, oversubscribe: bool) -> tuple[Comm | None, int]:
+    """Return the ranks that work, the root among them, and how many they are; collective.
 
     Ranks beyond the cores of their machine would only disturb the others, and so would all but one where an update is
-    a matter of microseconds. Who plays changes no bit; with `oversubscribe` all work.
+    a matter of microseconds. Who plays changes no bit.
+
+    Args:
+        settings: those of the root count.
+        comm: all ranks.
+        oversubscribe: all ranks work; the root's word counts.
+
+    Returns:
+        The working ranks, None on a rank that leaves the work to the others; and their number, on every rank.
+
     """
-    if not oversubscribe and meets_too_often(context.settings):
+    # the root decides, because the options of the ranks are compared only later
+    alone, everybody = comm.broadcast((meets_too_often(settings), oversubscribe))
+    if alone and not everybody:
         root = comm.split(int(comm.rank > 0))
-        return root if comm.rank == 0 else None
-    return comm.split_per_node(comm.size if oversubscribe else cores())
-
-
-def working_size(settings: Settings, comm: Comm, oversubscribe: bool) -> int:
-    """Return how many ranks `working_ranks` lets work, as the root's settings have it; collective."""
-    # all ranks split, whatever their options are, which `start.begin` compares only later
-    beside = comm.split_per_node(cores())
-    count = 0
-    if comm.rank == 0 and beside is not None:
-        count = comm.size if oversubscribe else 1 if meets_too_often(settings) else beside.size
-    return int(comm.broadcast(count))
+        return (root if comm.rank == 0 else None), 1
+    working = comm.split_per_node(comm.size if everybody else cores())
+    return working, int(comm.broadcast(working.size if comm.rank == 0 and working is not None else 0))
 
 
 def first_notes(context: RunContext, ranks: int, working: int) -> list[str]:

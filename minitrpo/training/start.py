@@ -1,7 +1,7 @@
 """How a run begins: every way to train, from a command, from Python or from a test, begins here, on all ranks alike.
 
-`begin` checks everything, makes the run folder or opens the one to resume, and returns a `RunContext`; `play` then runs
-the loop of the algorithm.
+`begin` checks everything, makes the run folder or opens the one to resume, and returns a `RunContext`; `run_loop` then
+runs the loop of the algorithm.
 """
 
 from pathlib import Path
@@ -30,7 +30,7 @@ from minitrpo.training.run_context import (
     check_settings,
     counted,
     make_algorithm,
-    working_size,
+    working_ranks,
 )
 from minitrpo.training.run_log import Show
 
@@ -64,20 +64,20 @@ def begin(job: Job, comm: Comm) -> RunContext:
 
     """
     here, one_machine, settings = Path.cwd(), comm.one_machine(), job.choice.common
-    working = working_size(settings, comm, job.oversubscribe)
+    working, count = working_ranks(settings, comm, job.oversubscribe)
     status.describe(environment=settings.env, algorithm=settings.algorithm, several_machines=not one_machine)
     # 1. the root opens the run to resume, and sends what it was asked for
     asked, resumed = on_root(comm, lambda: (sendable(job), open_resumed(job)))
     # 2. every rank makes the environment and the algorithm, and says whether it can play
     spec = on_all(comm, lambda: rehearse(job, asked, resumed, comm.rank))
     loop = LOOPS[job.choice.algorithm.loop]
-    notes = on_all(comm, lambda: loop.check(job.choice, comm.size, working, one_machine))
+    notes = on_all(comm, lambda: loop.check(job.choice, comm.size, count, one_machine))
     # 3. the root makes the folder
     folder, more = on_root(comm, lambda: write_folder(job, resumed, spec, provenance(comm.size), one_machine, here))
-    return RunContext(job.choice, spec, folder, resumed.checkpoint, (*resumed.notes, *more, *notes))
+    return RunContext(job.choice, spec, folder, resumed.checkpoint, (*resumed.notes, *more, *notes), working)
 
 
-def play(context: RunContext, job: Job, comm: Comm, show: Show) -> None:
+def run_loop(context: RunContext, job: Job, comm: Comm, show: Show) -> None:
     """Run the loop to its end on every rank, and write what every rank did when if that was asked for.
 
     Args:
@@ -90,7 +90,7 @@ def play(context: RunContext, job: Job, comm: Comm, show: Show) -> None:
     try:
         with closed_environments():
             loop = LOOPS[context.choice.algorithm.loop]
-            timeline = loop.run(context, comm, show, job.trace, job.oversubscribe)
+            timeline = loop.run(context, comm, show, job.trace)
     except (BadInput, SystemExit) as error:  # the job was checked before: an algorithm raised this while it trained
         raise AlgorithmFailed(f"{describe_error(error)}, {place_of(error)}") from error
     spans = comm.gather(timeline.spans)

@@ -26,14 +26,13 @@ from minitrpo.training.run_context import (
     make_collector,
     make_evaluator,
     state_in,
-    working_ranks,
 )
 from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
 
 
 @dataclass(frozen=True)
-class Rank:
+class RankParts:
     """What every rank has: the way to the others, environments, the algorithm, and a clock."""
 
     comm: Comm
@@ -59,7 +58,7 @@ class Rank:
         return self.evaluator.returns(request.theta, request.observation_filter, request.iteration, request.amount)
 
 
-def root_loop(rank: Rank, root: Root, log: RunLog, notes: list[str]) -> None:
+def root_loop(rank: RankParts, root: Root, log: RunLog, notes: list[str]) -> None:
     """Plan, broadcast, collect, gather, learn, log, until the steps are used up; then end the other ranks."""
     timeline, checkpoint = rank.timeline, False
     log.begin(root.state, notes)
@@ -89,7 +88,7 @@ def root_loop(rank: Rank, root: Root, log: RunLog, notes: list[str]) -> None:
     rank.comm.broadcast(None)
 
 
-def worker_loop(rank: Rank, seed: int) -> None:
+def worker_loop(rank: RankParts, seed: int) -> None:
     """Collect what the root asks for, and learn with it if all ranks do, until it says that the run is over."""
     while True:
         with rank.timeline.span("idle"):
@@ -110,12 +109,17 @@ def worker_loop(rank: Rank, seed: int) -> None:
 # --- before the loop and after it
 
 
-def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False) -> Timeline:
+def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False) -> Timeline:
     """Run the loop on every rank until the steps are used up; return what this rank did when.
 
-    show: makes the root's display. oversubscribe: all ranks work, whether that is sooner or not.
+    Args:
+        context: where the run begins, and the ranks that work.
+        comm: all ranks.
+        show: makes the root's display.
+        keep_trace: keep the spans of the timeline.
+
     """
-    working, timeline = working_ranks(context, comm, oversubscribe), Timeline(comm, keep_trace)
+    working, timeline = context.working, Timeline(comm, keep_trace)
     if working is not None:
         work(context, comm, working, timeline, show)
         working.close()
@@ -151,7 +155,7 @@ def work(context: RunContext, comm: Comm, working: Comm, timeline: Timeline, sho
         log.display.close()
 
 
-def make_rank(context: RunContext, comm: Comm, timeline: Timeline) -> tuple[Rank, list[str]]:
+def make_rank(context: RunContext, comm: Comm, timeline: Timeline) -> tuple[RankParts, list[str]]:
     """Return what every rank of a run has, and where its algorithm writes notes.
 
     An iteration in one process, without clocks, log and checkpoint, is
@@ -171,4 +175,6 @@ def make_rank(context: RunContext, comm: Comm, timeline: Timeline) -> tuple[Rank
     algorithm, algorithm_context = make_algorithm(context.choice, context.spec, comm if sharded else Comm(), timeline)
     collector = make_collector(context.settings, context.spec, algorithm_context.policy, comm)
     evaluator = make_evaluator(context.choice, context.spec, comm)
-    return Rank(comm, collector, algorithm, timeline, sharded and comm.size > 1, evaluator), algorithm_context.notes
+    return RankParts(
+        comm, collector, algorithm, timeline, sharded and comm.size > 1, evaluator
+    ), algorithm_context.notes

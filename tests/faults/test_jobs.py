@@ -79,7 +79,7 @@ def test_a_job_that_fails_before_it_has_a_folder_says_so_once_and_leaves_nothing
         "import os, time\nfrom minitrpo.training import start\n"
         "from minitrpo.parallel.this_process import launched_rank\n"
         f"def begin(job):\n    {act}\n"
-        "start.working_size = lambda settings, comm, oversubscribe: begin(settings)"
+        "start.working_ranks = lambda settings, comm, oversubscribe: begin(settings)"
     )
     (tmp_path / "tmp").mkdir()
     monkeypatch.setitem(HOME, "TMPDIR", str(tmp_path / "tmp"))

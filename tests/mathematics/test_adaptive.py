@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitrpo.adaptive import AdaptiveConfig, AdaptiveState, adapt, clip, improved, turn
-from minitrpo.algorithms.trpo import TRPOSettings, one_way
+from minitrpo.algorithms.trpo_settings import TRPOSettings, one_way
 
 QUICK = settings(max_examples=50)
 RETURNS = st.floats(-1e6, 1e6)

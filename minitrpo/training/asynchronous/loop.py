@@ -35,7 +35,7 @@ from minitrpo.training.run_log import RunLog, Show
 from minitrpo.training.settings import Choice
 
 
-def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, oversubscribe: bool = False) -> Timeline:
+def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False) -> Timeline:
     """Run until the steps are used up.
 
     Every rank works, whether it has a core or not: it is a worker, and how many there are is part of the method.
@@ -45,7 +45,6 @@ def run(context: RunContext, comm: Comm, show: Show, keep_trace: bool = False, o
         comm: all ranks of the job.
         show: makes the root's display.
         keep_trace: whether the timeline keeps its spans.
-        oversubscribe: not heeded; all ranks work.
 
     Returns:
         What this rank did when.
