@@ -36,7 +36,7 @@ import os
 import gymnasium
 import imageio.v3 as imageio
 import numpy as np
-from IPython.display import Code, Video
+from IPython.display import Code, Video, display
 from matplotlib import pyplot as plt
 
 import minitrpo
@@ -180,11 +180,11 @@ for name in ("next_values", "gae", "explained_variance", "trpo_step"):
     print(f"{name:18} {'yours' if yours else 'of the package'}")
 
 # %% [markdown]
-# First we train on CartPole, which needs a few seconds. Which mean return has the batch after eight updates of 2,000 steps? A fresh policy keeps the pole up
+# First we train on CartPole, which needs a few seconds. What is the mean return of the tenth batch of 2,000 steps? A fresh policy keeps the pole up
 # for about 20 steps, and an episode is cut after 500.
 
 # %% prediction="yes"
-guess_return = 100  # mean return of the last of ten batches, at most 500
+guess_return = 100  # mean return of the tenth batch, at most 500
 
 # %%
 pole_log, pole_thetas, _ = learn(0, budget(10, 3), env="CartPole-v1", max_kl=0.02)
@@ -192,14 +192,17 @@ fresh = play("CartPole-v1", steps=1, seed=0)  # the policy with which this run b
 
 
 def filmed(theta, frames=125):
-    """Return pictures of the most probable actions, (frames, height, width, 3), and the steps of each episode that ended."""
+    """Return pictures of a policy that draws its actions, (frames, height, width, 3), and the steps of each episode."""
+    rng = np.random.default_rng(0)
     world = gymnasium.make("CartPole-v1", render_mode="rgb_array")
     pictures, lengths, number = [], [], 0
     observation, steps = world.reset(seed=1)[0], 0
     while len(pictures) < frames:
         pictures.append(world.render()[130:330])
         logits = fresh.policy.distribution(theta, observation[None])[0]
-        observation, _, terminated, truncated, _ = world.step(int(np.argmax(logits)))
+        observation, _, terminated, truncated, _ = world.step(
+            int(np.argmax(logits + rng.gumbel(size=2)))
+        )  # a draw from pi
         steps += 1
         if terminated or truncated:
             lengths.append(steps)
@@ -223,7 +226,7 @@ def show_before_and_after():
 reveal(guess_return, show_before_and_after)
 
 # %% [markdown]
-# The film lasts two and a half seconds. Above, the policy with random weights takes its most probable actions, and the pole falls again and again. Below is the
+# The film lasts two and a half seconds. Both policies draw their actions at random, as they do in training. Above, the policy has random weights, and the pole falls again and again. Below is the
 # policy after the updates that your function has made. Nothing told it what a pole is: it has seen rewards of 1 and the ends of
 # episodes.
 #
@@ -246,7 +249,7 @@ left.text(1, 1120, "1,000 steps: the longest episode", color=GREY, fontsize=9)
 left.set(xlabel="update (2,000 steps each)", ylabel="mean return (steps upright)", ylim=(None, 1900))
 left.set_title("Your update learns, at a different pace with each seed", fontsize=10)
 right.set(xlabel="update (2,000 steps each)", ylabel="explained variance", ylim=(None, 1))
-right.set_title("The critic explains less after a jump of the returns", fontsize=10)
+right.set_title("The critic, same seeds: 1 would be perfect", fontsize=10)
 left.legend()
 plt.show()
 print("mean return of the first batch:", ", ".join(f"{curve[0, 0]:.1f}" for curve, *_ in learned))
