@@ -586,4 +586,4 @@ _ = hunt("trpo_step", suspect)
 # - K. Frans & D. Hafner, *Parallel trust region policy optimization with multiple actors*, 2016: Algorithm 1, which the program in one file follows.
 # - J. Achiam, *Spinning Up in deep RL*, 2018, page on TRPO: the same equations and pseudocode on one page, with another implementation to compare.
 #
-# **Next**: a single run supports no claim. Lecture 05c asks what five seeds can prove.
+# **Next**: a single run supports no claim. Lecture 05c asks what five seeds can prove, and lecture 06 where the time of an iteration goes.
