@@ -28,7 +28,7 @@
 # | `explained_variance` | `minitrpo/advantages.py` | not there; every log should have it |
 #
 # *90 minutes in class with the exercises; the notebook runs in a few seconds. You need lecture 01.
-# The numbers of this lecture enter [TRPO](../docs/cards/trpo.md).*
+# The numbers of this lecture enter TRPO, whose card is the page `docs/cards/trpo.md`.*
 
 # %%
 import ipywidgets

@@ -28,7 +28,7 @@
 # | all of it | `mpi_scripts/trpo_in_one_file.py` | Frans & Hafner 2016, Algorithm 1 |
 #
 # *90 minutes in class with the exercise; the notebook runs in about half a minute. You need lectures 01 to 05a.
-# [TRPO on one card](../docs/cards/trpo.md) has facts, equations and settings for later.*
+# The card of TRPO, `docs/cards/trpo.md`, has facts, equations and settings for later.*
 
 # %%
 import os

@@ -242,7 +242,7 @@ def what_a_page_names_is_there():
             ours = path.partition("/")[0] in folders or thing or path.startswith("test_")
             if ours and "NN" not in path and not any(not thing or has(file, thing.strip(".")) for file in found):
                 yield f"{short(page)} names {path} {thing}"
-        for number in re.findall(rf"\b[Ll]ectures? (?!{lectures})(\d\d[ab]?)\b", words):
+        for number in re.findall(rf"\b[Ll]ectures? (?!{lectures})(\d\d[a-c]?)\b", words):
             yield f"{short(page)} names lecture {number}"
 
 
