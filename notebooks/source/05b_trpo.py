@@ -360,10 +360,10 @@ def lines(first, before):
     return Code("\n".join(program[start:end]).rstrip(), language="python")
 
 
-lines("import argparse", "# --- the policy")
+lines('"""Parallel TRPO', "# --- the policy")
 
 # %% [markdown]
-# **Settings.** `OMP_NUM_THREADS` has to be set before numpy is imported. With one thread each process uses one core, and sums are always added in the same
+# **Settings.** The first lines say which algorithm this is, and in what it differs from the paper. `OMP_NUM_THREADS` has to be set before numpy is imported. With one thread each process uses one core, and sums are always added in the same
 # order. The options are those of the equations: `--max-kl` is $\delta$, `--discount` is $\gamma$. `comm`, `rank` and `size` belong to MPI, which starts
 # this program several times (lecture 07a). With one process, `rank` is 0 and `size` is 1, and you may ignore them. If actions are whole numbers
 # (`discrete`), the network returns logits; otherwise it returns the means of Gaussians. `SHAPES` has one row more than a layer has inputs: the last row is

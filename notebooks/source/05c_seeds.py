@@ -361,8 +361,8 @@ reveal(guess_proved, show_eight)
 # InvertedPendulum shows why three summaries stand side by side. Seven of eight runs of TRPO have the maximum of 1,000, and one has 7.85. This one run widens
 # Welch's interval, and the interquartile mean ignores it. It is still a fact about TRPO: a run can fail.
 #
-# The same run had a return of 432 *in training*. Noise in its actions kept the pole up, and its mean action does not. The opposite is more
-# frequent. On Reacher the random torques of the policy gradient cost most of its return, and its mean action is much better. A table therefore
+# The same run had a return of 432 *in training*. There are two explanations, and the table cannot separate them: the noise of its actions may have helped to keep
+# the pole up, or the last updates of the run may have made the policy worse. The opposite difference is more frequent. On Reacher the random torques of the policy gradient cost most of its return, and its mean action is much better. A table therefore
 # has to say which of the two it shows. Returns in training say how well the algorithm learns while it explores; the mean action says how good the robot is that you would
 # use afterwards. The mean return in training also has a gap: it counts only episodes that have ended.
 #
