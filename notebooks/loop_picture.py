@@ -47,6 +47,7 @@ TODAY = {
     "05": (*WHOLE, "critic"),
     "05a": ("advantages", "critic"),
     "05b": WHOLE,
+    "05c": LOOP,
     "06": ("clock",),
     "07a": ("collect", "gradient"),
     "07b": ("collect",),

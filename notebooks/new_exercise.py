@@ -169,7 +169,7 @@ def with_check(text: str, lecture: str, target: str, function: ast.FunctionDef) 
 
 
 def answer_files(stem: str) -> list[Path]:
-    """Return the file of answers of a lecture; 05_trpo.py has those of 05a and 05b."""
+    """Return the file of answers of a lecture; 05_trpo.py has those of 05a and 05b, 05c_seeds.py those of 05c."""
     number = stem.partition("_")[0]
     return sorted(ANSWERS.glob(f"{number}_*.py")) or sorted(ANSWERS.glob(f"{number.rstrip('ab')}_*.py"))
 

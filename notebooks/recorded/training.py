@@ -1,7 +1,7 @@
 """Record runs of train that lectures show: python notebooks/recorded/training.py [NAME ...]; all without a name.
 
-Minutes of two cores: 04_limits 3, 05_seeds 4, 09_adaptive 8, 12_simulators 3, 13_ratio 3. 10_lost (8) and rates (10)
-begin on an idle machine only: what is lost, and how fast steps are, depends on what else runs.
+Minutes of two cores: 04_limits 3, 05_eight 5, 05_seeds 4, 09_adaptive 8, 12_simulators 3, 13_ratio 3. 10_lost (8)
+and rates (10) begin on an idle machine only: what is lost, and how fast steps are, depends on what else runs.
 """
 
 import os
@@ -65,6 +65,18 @@ def score(folder: RunFolder) -> list[Row]:
     return [{"score": round(evaluate(folder.path, 48, sample=True, env=make).mean, 2)}]
 
 
+def both_returns(folder: RunFolder) -> list[Row]:
+    """Return the mean return of the last fifth of the updates, and that of 20 fresh episodes of the mean action.
+
+    The first is empty if no episode ended in these updates.
+    """
+    c = folder.columns()
+    late = c["mean_return"][-max(1, len(c["mean_return"]) // 5) :]
+    late = late[np.isfinite(late)]
+    mean_action = evaluate(folder.path, 20, sample=False).mean
+    return [{"training": round(float(late.mean()), 3) if len(late) else "", "mean_action": round(mean_action, 3)}]
+
+
 def last_hundred(folder: RunFolder) -> list[Row]:
     """Return the mean return of about the last hundred episodes."""
     c = folder.columns()
@@ -92,6 +104,17 @@ RECORDS = {
         "--preset episodes --env {env} --total-steps 300000",
         {"Swimmer-v5": "--discount 0.9999"},
         updates("env_steps", "mean_return"),
+    ),
+    "05_eight": Record(
+        grid(env=("CartPole-v1", "InvertedPendulum-v5", "Reacher-v5"), algorithm=("trpo", "policy-gradient")),
+        "--algorithm {algorithm} --env {env}",
+        {
+            "CartPole-v1": "--total-steps 15000",
+            "InvertedPendulum-v5": "--total-steps 20000",
+            "Reacher-v5": "--total-steps 50000",
+        },
+        both_returns,
+        seeds=8,
     ),
     "09_adaptive": Record(
         grid(env=("Reacher-v5", "Swimmer-v5"), arm=ARMS),

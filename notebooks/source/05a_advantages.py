@@ -27,7 +27,8 @@
 # | `gae` | `minitrpo/advantages.py` | Schulman et al. 2016; Frans & Hafner, Algorithm 1, line 5, with $\lambda = 1$: "Monte Carlo" |
 # | `explained_variance` | `minitrpo/advantages.py` | not there; every log should have it |
 #
-# *About 90 minutes in class with the exercises; it runs in a few seconds. You need: lecture 01.*
+# *90 minutes in class with the exercises; the notebook runs in a few seconds. You need lecture 01.
+# The numbers of this lecture enter TRPO, whose card is the page `docs/cards/trpo.md`.*
 
 # %%
 import ipywidgets
@@ -44,7 +45,7 @@ from minitrpo.advantages import discounted_sums
 # ## A walk in a corridor
 #
 # **The corridor** has nine places, 1 to 9. At every step a fair coin moves you left or right. If you walk out on the right,
-# your reward is 1; on the left it is 0. Then the walk is over. There is no discount. We stop watching after 20 steps.
+# your reward is 1; on the left it is 0. Then the walk is over. We stop watching after 20 steps.
 
 
 # %%
@@ -90,13 +91,22 @@ axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %% [markdown]
-# How good is a place? And how good was a step to the right?
+# How good is a place? And how good was a step to the right? Three words are needed.
 #
+# - The **discounted return** from step $t$ on is $r_t + \gamma r_{t+1} + \gamma^2 r_{t+2} + \dots$, where the **discount** $\gamma$ is a number from 0 to 1. With $\gamma = 0.5$
+#   the rewards 1, 2, 3 give $1 + 0.5 \cdot 2 + 0.25 \cdot 3 = 2.75$. A discount below 1 gives less weight to rewards that come late. This reduces noise, because
+#   late rewards depend on many other actions. It also changes the question a little: what comes after much more than $1 / (1 - \gamma)$ steps hardly counts. In the
+#   corridor there is no discount: $\gamma = 1$.
 # - The **value** $V(s)$ is the expected discounted return from state $s$ on, when the policy acts.
 # - The **advantage** $A(s, a)$ is the expected return after taking action $a$ in $s$, minus $V(s)$.
 #
-# In the corridor $V(s)$ is the probability of leaving on the right. It is $s / 10$, since each value must be the mean of its
-# two neighbours. A step to the right raises the value by 0.1, so its advantage is 0.1. On other tasks a function is fitted to
+# Every value is tied to the value of the next state. The return from $s_t$ is the first reward plus the discounted return from $s_{t+1}$, so
+#
+# $$V(s) = \mathbb{E}\left[\, r + \gamma V(s') \,\right],$$
+#
+# where $r$ is the reward of the step and $s'$ the next state. This is the **Bellman equation** of $V$. In the corridor both neighbours are equally likely, so the
+# value of place 4 is the mean of the values of places 3 and 5. $V(s)$ is the probability of leaving on the right, and $V(s) = s / 10$ fulfils the Bellman equation at every place:
+# for place 4, $(0.3 + 0.5) / 2 = 0.4$; for place 9, $(0.8 + 1) / 2 = 0.9$, where 1 is the reward of leaving. A step to the right raises the value by 0.1, so its advantage is 0.1. On other tasks a function is fitted to
 # predict $V$. It is called a **critic**. It serves as a baseline that depends on the state, so by the argument of lecture 01 it
 # removes noise and adds no bias.
 #
@@ -110,19 +120,23 @@ plt.show()
 #
 # Gymnasium reports the two separately; older code has one flag, `done`, for both.
 #
-# ### Exercise 1: `next_values`
+# ### Exercise 1: `next_values` (★★, 10 minutes)
 #
 # The steps of all walks lie one after the other in flat arrays. `last` marks the last step of each **fragment** (an unbroken
 # run of steps of one episode; here a walk), and `terminated` marks the steps after which the task is over. Return the value
 # of the *next* state for every step. (The values may be whole numbers.)
+#
+# Suppose there are two walks, of three steps and of two. The first one was cut, and the walker then stood in a place of value 0.7. The second one left the corridor. With
+# `values` 0.5, 0.6, 0.5, 0.2, 0.1 and `final_values` 0.7, 0.3, the result is 0.6, 0.5, **0.7**, 0.1, **0**. The final value 0.3 is not used, because
+# that walk is over.
 
 # %% exercise="next_values"
 
 # %% [markdown]
-# `mine.next_values` is your function once its check has passed, and the package's until then.
+# `mine.next_values` is your function once its check has passed. Before that it is the package's function.
 #
 # Now we learn $V$ from the walks. Start at 0 everywhere, set each place's value to the mean of "reward + value of the next
-# place" over all visits, and repeat. Then we do the same with one merged flag, which treats a cut walk as terminated. The
+# place" over all visits, and repeat. (This is the Bellman equation with a mean over visits in the place of the expected value.) Then we do the same with one merged flag, which treats a cut walk as terminated. The
 # true value of the middle is 0.5. Which value does the merged flag give it?
 
 # %% prediction="yes"
@@ -199,10 +213,14 @@ plt.show()
 # $\lambda = 0$ uses one step and $\lambda = 1$ all steps. **Monte Carlo** is the name of the second. $A_t + V(s_t)$ is the
 # **target**: what the critic should have said, and what it is fitted to next.
 #
-# ### Exercise 2: `gae`
+# ### Exercise 2: `gae` (★★, 12 minutes)
 #
-# `next_values` is what your function of that name returned. You wrote the backward sum in lecture 01: `discounted_sums` is
-# available.
+# `next_values` is the result of your function of that name. The function `discounted_sums(x, discount, last)` is available: it returns
+# $x_t + \text{discount} \cdot x_{t+1} + \dots$ for every step, up to the next `last`.
+#
+# For example, let a fragment of two steps have the rewards 1 and 2, the values 4 and 2, and the next values 2 and 6, with $\gamma = 0.5$ and $\lambda = 0.5$. The TD errors are
+# $1 + 0.5 \cdot 2 - 4 = -2$ and $2 + 0.5 \cdot 6 - 2 = 3$. From the end to the start, $A_2 = 3$ and $A_1 = -2 + 0.25 \cdot 3 = -1.25$. The
+# targets are $A_t + V(s_t)$: 2.75 and 5.
 
 # %% exercise="gae"
 
@@ -300,14 +318,17 @@ _ = ipywidgets.interact(draw_lambdas, quality=quality)
 #
 # ## Is the critic any good?
 #
-# Which fraction of the targets' variance do its predictions explain?
+# What fraction of the variance of the targets do the critic's predictions explain?
 #
 # $$1 - \frac{\operatorname{Var}(\text{target} - \text{predicted})}{\operatorname{Var}(\text{target})}$$
 #
 # 1 is perfect, 0 is no better than a constant, and a negative number is worse. A constant offset does not count, as a
 # baseline may be off by a constant. If all targets are equal there is nothing to explain; return `nan`.
 #
-# ### Exercise 3: `explained_variance`
+# ### Exercise 3: `explained_variance` (★, 4 minutes)
+#
+# For example, the targets 1, 2, 3, 4 have the variance 1.25. A critic that predicts half of each leaves the differences 0.5, 1, 1.5, 2, whose variance is 0.3125. It
+# explains $1 - 0.3125 / 1.25 = 0.75$. If it predicted 6, 7, 8, 9, all differences would be -5, their variance 0, and the result 1.
 
 # %% exercise="explained_variance"
 
@@ -430,7 +451,8 @@ _ = hunt("gae", suspect)
 # <details><summary>Answer</summary>
 #
 # Too low, in states seen late in an episode: what comes after step 1,000 counts as 0, although it is worth up to
-# $1 / (1 - \gamma) = 100$. Tempting: "all states alike". An error fades by half in about 70 steps, so early states hardly feel it.
+# $1 / (1 - \gamma) = 100$. Tempting: "all states alike". An error at the end of an episode
+# is halved every 70 steps further back, so it hardly changes the values of early states.
 #
 # </details>
 #
@@ -456,18 +478,31 @@ _ = hunt("gae", suspect)
 #
 # ## Summary
 #
-# - Terminated means that the value afterwards is 0. Truncated means that the critic's value stands for what was not seen.
-# - The TD error has the critic's bias; the whole return has the noise of all later steps. $\lambda$ chooses between them.
+# Learn these six points by heart.
+#
+# - The Bellman equation says $V(s) = \mathbb{E}[r + \gamma V(s')]$: the value is the expected reward plus the discounted value of the next state.
+# - Terminated means that the value afterwards is 0. Truncated means that the critic's value stands for the rewards that were not seen.
+# - The TD error $r + \gamma V(s') - V(s)$ has the bias of the critic. The whole return has the noise of all later steps. $\lambda$ chooses between them.
+# - $A_t = e_t + \gamma\lambda A_{t+1}$, and the target of the critic is $A_t + V(s_t)$.
 # - A good critic calls for a small $\lambda$, a large batch for a large one.
-# - A critic is tested on episodes that it was not fitted to.
+# - Predict with the previous fit, then fit. A critic is tested on episodes to which it was not fitted.
 #
 # ## Open questions
 #
+# Answer each question with one figure and three sentences.
+#
 # 1. Plot the best $\lambda$ for a mean of 100 walks against the quality of the critic, from 0 to 1 in steps of 0.1
-#    (`first_advantages` has both as arguments). Explain in three sentences what happens at both ends, and why.
+#    (`first_advantages` has both as arguments). Explain what happens at both ends, and why.
 # 2. Fit the linear critic without its clock to the ten Reacher episodes, bootstrap the targets at the cut with its own
 #    values, fit again, and repeat 20 times. Each time, fit one with a clock to the same targets. Plot both explained
-#    variances against the number of rounds. Explain in three sentences why the clock helps at first, and whether it helps at
+#    variances against the number of rounds. Explain why the clock helps at first, and whether it helps at
 #    the end.
+#
+# ## Read on
+#
+# - R. S. Sutton & A. G. Barto, *Reinforcement learning: an introduction*, second edition, 2018, chapters 3, 6 and 7: values, the Bellman equation, one step and n steps, with
+#   a random walk like ours.
+# - J. Schulman et al., *High-dimensional continuous control using generalized advantage estimation*, ICLR 2016: GAE, with experiments on $\gamma$ and $\lambda$.
+# - F. Pardo et al., *Time limits in reinforcement learning*, ICML 2018: the merged flag and the clock of a critic, with the theory behind them.
 #
 # **Next**: lecture 05b puts these numbers into one update, and asks whether it learns.

@@ -170,7 +170,7 @@ show_rounds()
 # The figure shows every update as a dot, the median as a line, and your interval. Your interval assumes that the measurements
 # are independent. The updates of one run are not: whatever slows this run down slows all of its updates. (In the recorded runs
 # on one rank, 73 % of the variance of the updates is that of the runs' means. Only the rest lies between updates of one run.) An interval that takes all updates as independent is then too narrow, so
-# the intervals of the speed-ups below are **over rounds**: each round gives one speed-up, and Student's interval (lecture 05b)
+# the intervals of the speed-ups below are **over rounds**: each round gives one speed-up, and Student's interval (lecture 05c)
 # of their logarithms says how much these few speed-ups differ. `speedup_interval_of_rounds` computes it.
 #
 # A speed-up can be that of collecting alone or that of the whole update, so always say which. Points with more ranks than

@@ -13,37 +13,29 @@
 # %% [markdown]
 # # 16 The family
 #
-# **Which of the parallel learners is better, and what can a few seeds prove?**
+# **How do all these parallel learners relate to each other, and which of them is better on CartPole?**
 #
 # <!-- loop -->
 #
-# You have met a dozen ways to learn in parallel. Today every member gets its place on one map. Then you write the two
-# functions that say what a table of a few runs can prove.
+# You have met a dozen ways to learn in parallel. Today every member of the family (every algorithm of this course) gets its place on one map.
+# Then you read a table of all of them with the functions of lecture 05c.
 #
 # | in this notebook | in the package | source |
 # |---|---|---|
-# | `rank_chance`, `corrected` | `minitrpo/course/seeds.py` | Mann & Whitney 1947; Holm 1979 |
 # | the map | `minitrpo/algorithms/registry.py` | Berkeley lecture slides: "Online or batch-mode? Synchronous or asynchronous?" |
 # | all runs | `experiments/family.py` | `docs/family.md` |
 #
-# *45 minutes in class with the two exercises; the notebook itself runs in seconds. You need: lectures 10 to 14, as far as
-# you have met their members; 05b for intervals.*
+# *45 minutes in class, without exercises; the notebook itself runs in seconds. You need lectures 10 to 14, as far as
+# you have met their members, and 05c for p values.*
 
 # %%
-from collections.abc import Sequence
-from itertools import combinations
-
 import numpy as np
 from IPython.display import HTML, display
 from matplotlib import pyplot as plt
-from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
-from minitrpo.checks import check, hint, hunt, mine
 from minitrpo.course.classroom import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, compare, recorded, reveal
 from minitrpo.algorithms.registry import ALGORITHMS
-from minitrpo.course.seeds import difference_in_words, family_of, ratio_in_words
-from minitrpo.policies import Array
+from minitrpo.course.seeds import corrected, difference_in_words, family_of, rank_chance, ratio_in_words
 from minitrpo.course.statistics import mean_interval
 
 # %% [markdown]
@@ -106,7 +98,7 @@ WHEN, SYNC = ("batch", "every n steps", "every step"), ("barrier", "asynchronous
 
 def draw_map():
     """Draw every member in the field of when it learns and who waits."""
-    _, axis = plt.subplots(figsize=(9, 6.2), layout="constrained")
+    _, axis = plt.subplots(figsize=(9, 7.0), layout="constrained")
     for i, when in enumerate(WHEN):
         for j, sync in enumerate(SYNC):
             here = [name for name, d in ALGORITHMS.items() if (d.when, d.sync) == (when, sync)]
@@ -127,7 +119,7 @@ def draw_map():
     axis.set_yticks(range(2), SYNC, fontsize=12, rotation=90, va="center")
     axis.hlines(0.5, -0.5, 2.5, color=GREY)
     axis.vlines((0.5, 1.5), -0.5, 1.5, color=GREY)
-    axis.legend(loc="lower right", fontsize=11)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, fontsize=10)
     plt.show()
 
 
@@ -141,73 +133,14 @@ draw_map()
 # (lecture 07b), so there is little to gain. An asynchronous update at every step is a setting of other members, $n = 1$
 # (lecture 11a).
 #
-# ## What a few seeds can prove
+# ## What the table can prove
 #
-# Every member has five runs, a seed each. A run needs some number of steps to reach a goal, and some runs never do, so
-# means are useless. Use *places* instead (statistics calls them ranks; no processes are meant): write the runs of two
-# members in a row, the soonest first. If the members do not differ, every way to deal out the places is equally likely.
-# **All five runs of one member are sooner than all five of the other. How likely is a separation that clear by chance,
-# one way or the other?** There are $\binom{10}{5} = 252$ ways. This chance is called the p value.
-
-# %% prediction="yes"
-guess_least = 0.05  # a chance
-
-# %% [markdown]
-# ### Exercise 1: `rank_chance`
-
-# %% exercise="rank_chance"
-
-# %%
-apart = mine.rank_chance(range(5), range(5, 10))
-reveal(guess_least, lambda: compare("five against five, all apart", guess_least, apart))
-
-# %% [markdown]
-# <details><summary>After your guess: what it means</summary>
-#
-# Two ways of 252: this one, and the opposite. No test that uses only the order of five and five runs can give a smaller p value.
-# (A test that uses their sizes, such as Welch's, can; it assumes that they are roughly normal, and a run that never arrives has
-# no size.) Ten and ten have 184,756 ways.
-#
-# </details>
-#
-# Now one of fourteen members is compared with all others: thirteen questions. If the questions are independent and no
-# members differ, at least one p value is below 0.05 with probability $1 - 0.95^{13} = 0.49$. So p values are raised.
-# Bonferroni's correction multiplies all by the number of questions $k$. **Holm's correction** is less strict and as safe,
-# whatever the dependence: the smallest p value counts $k$ times, the next one $k - 1$ times, and so on.
-#
-# **Five seeds each, thirteen questions: what is the smallest corrected p value that the table can show?**
-
-# %% prediction="yes"
-guess_corrected = 0.05  # a chance
-
-# %% [markdown]
-# ### Exercise 2: `corrected`
-
-# %% exercise="corrected"
-
-
-# %%
-def smallest(seeds, questions):
-    """Return the smallest corrected p of a table in which one question of many has the clearest of all answers."""
-    clearest = mine.rank_chance(range(seeds), range(seeds, 2 * seeds))
-    return mine.corrected([clearest, *[1.0] * (questions - 1)])[0]
-
-
-def show_corrected():
-    """Answer the prediction; say what more seeds would allow."""
-    compare("the smallest corrected p, five seeds", guess_corrected, smallest(5, 13))
-    print("with 6, 7 and 8 seeds:", *(f"{smallest(seeds, 13):.2g}" for seeds in (6, 7, 8)))
-
-
-reveal(guess_corrected, show_corrected)
-
-# %% [markdown]
-# <details><summary>After your guess: what it means</summary>
-#
-# With five seeds, thirteen questions and this test no lead is significant at 0.05, however large it is. Count *before* you run: the
-# counting says how many seeds a comparison needs at least.
-#
-# </details>
+# Every member has five runs, one for each seed. A run needs some number of steps to reach a goal, and some runs never reach it, so
+# means are useless. Lecture 05c used the order of the runs instead: `rank_chance` returns the probability that luck alone separates two groups of
+# runs as clearly. Five against five give at best $2 / 252 = 0.008$. One member is now compared with thirteen others, so `corrected` applies
+# Holm's correction. The smallest corrected value is $13 \cdot 0.008 = 0.10$. So we know before we look: with five seeds and this test, no
+# difference in this table can be significant at 0.05. Six seeds would have been enough. We print the p values all the same, because they say how far
+# apart the runs are, and because a large p value does not mean "equal".
 #
 # ## The table
 #
@@ -223,7 +156,7 @@ family = family_of(recorded("family.csv"))
 played_by = {name: runs for (env, name), runs in family.items() if env == "CartPole-v1"}
 order = sorted(played_by, key=lambda name: (np.median(played_by[name].steps), name))
 first = played_by[order[0]]
-chance_of = dict(zip(order[1:], mine.corrected([mine.rank_chance(played_by[n].steps, first.steps) for n in order[1:]])))
+chance_of = dict(zip(order[1:], corrected([rank_chance(played_by[n].steps, first.steps) for n in order[1:]])))
 
 print(f"{len(order)} members, five seeds each; goal: a mean of 475 over twenty fresh episodes")
 print(f"\n{'':17s} {'arrived':8s} {'steps':>9s} {'p, against':>16s} {'run of':>9s}  return in the end")
@@ -287,73 +220,8 @@ for name in ("guided-policy-search", "batch-ppo"):
 # each. With Holm's correction for four, the p values of the two returns (Welch's test) are 0.06 for guided policy search and 0.02 for
 # Batch PPO, so only the difference of Batch PPO remains significant. The other two p values are 0.96.
 # So on this task the table does not show that models help, and it does not exclude that they save steps.
-#
-# ## A default is a claim about all tasks
-#
-# The presets were tuned on nine tasks. A default setting is used on tasks that its author has never seen. It therefore claims: *this
-# works on the next task, too*. Nine tuned tasks say little about a tenth. The tuning has used them up: a setting that
-# was chosen because it did well on them does well on them, by selection, just as the best of many runs looks better than
-# it is. More seeds do not help, because seeds repeat the same nine tasks.
-#
-# A test of a default has these parts:
-#
-# 1. **Tasks that were never tuned.** Half of them are for *choosing* between candidates. Half are *held out*: they are run
-#    once, at the end, with the one candidate that was chosen. A second try on the held-out half would be choosing again.
-# 2. **Normalised scores.** Returns of different tasks have different units. A score of 0 is the random policy's return, 1 is
-#    the best return that any run reached.
-# 3. **The interquartile mean** of all scores: the mean of the middle half. One failed or lucky task cannot decide it, and
-#    it uses more of the data than a median.
-# 4. **The probability of improvement**: how often a random run of A beats a random run of B on the same task, on average
-#    over tasks (1/2: no difference). It does not ask by how much.
-# 5. **Intervals over tasks and seeds.** Draw tasks with replacement, and for each its seeds with replacement, thousands of
-#    times. The interval is then about *another task*, not only about another seed of the same tasks. It is wider.
-# 6. **Holm's correction**, if the default is compared with several other libraries or settings.
-#
-# (Parts 3 and 4, and the bootstrap over seeds: Agarwal et al. 2021.) The measured numbers of this project are on the page `docs/speed.md`.
 
 # %% [markdown]
-# ## Bug hunt
-#
-# Somebody wrote this Holm correction. No p value falls, and all p values are the right numbers. `hunt` shows a case; find the line and correct it.
-
-
-# %%
-def suspect(pvalues: Sequence[float]) -> Array:
-    given = np.array(pvalues, dtype=float)
-    smallest_first = np.argsort(given)
-    factors = len(given) - np.arange(len(given))
-    holm = np.maximum.accumulate(given[smallest_first] * factors)
-    return np.clip(holm, 0.0, 1.0)[smallest_first]
-
-
-_ = hunt("corrected", suspect)
-
-# %% [markdown] solution="only"
-# **The bug**: the last `[smallest_first]`. `holm[i]` belongs to question `smallest_first[i]`, so it must be *put* there; the code
-# *takes* from there. Both agree for any order that undoes itself, so a test with two questions cannot find the bug. With more
-# questions the right p values get the wrong members. `[np.argsort(smallest_first)]` would be right, too.
-
-# %% [markdown]
-# ## Summary
-#
-# - Five questions place a parallel learner on one map: when it learns, whether ranks wait, what travels, who learns, from
-#   which data.
-# - Gradients travel to share work. They are lighter than samples only for large batches.
-# - The number of seeds bounds the p value of a rank test: five against five cannot go below 0.008.
-# - Many questions need a correction. Count before you run.
-# - A default needs held-out tasks, and intervals over tasks.
-#
-# **This was the last lecture.** `make own-algorithm NAME=mine` gives you a file of 50 lines and a free place on the map.
-# Notebook 17 lists what the sources of 2016 claimed.
-#
-# ## Open questions
-#
-# 1. Plot the smallest corrected p value against the number of seeds (4 to 10), for 1, 13 and 50 questions. Explain in
-#    three sentences how many seeds you would run for a table of 50 members, and why you decide it beforehand.
-# 2. Draw 20 seeds for each of two members from normal distributions with the same mean. Keep the best five of each member
-#    and plot the histogram of `rank_chance` over 1,000 repetitions, once with equal and once with different standard
-#    deviations. Explain in three sentences what selection does to a p value.
-#
 # ## Quiz
 #
 # **1.** Evolution strategies (Salimans et al. 2017): each rank adds noise to $\theta$, drawn from a seed that all ranks
@@ -367,17 +235,7 @@ _ = hunt("corrected", suspect)
 #
 # </details>
 #
-# **2.** "Our method is better: p = 0.008, five seeds against five." The appendix says that it was compared with 12 others.
-# What do you say?
-#
-# <details><summary>Answer</summary>
-#
-# 0.008 is the smallest value that a rank test of five against five can give. After 12 questions it is 0.095 at best. The lead
-# may be real; this does not show it. Six seeds could have: $12 \cdot 2 / \binom{12}{6} = 0.026$.
-#
-# </details>
-#
-# **3.** Which member would you take for a robot that plays 200 episodes a day? And for a simulator on 64 cores?
+# **2.** Which member would you take for a robot that plays 200 episodes a day? And for a simulator on 64 cores?
 #
 # <details><summary>Answer</summary>
 #
@@ -385,3 +243,27 @@ _ = hunt("corrected", suspect)
 # (TRPO, Batch PPO), because the same bits on any number of ranks let you repeat what went wrong.
 #
 # </details>
+#
+# ## Summary
+#
+# - Five questions place a parallel learner on one map: when it learns, whether ranks wait, what travels, who learns, from
+#   which data.
+# - Gradients travel to share work. They are lighter than samples only for large batches.
+# - With five seeds and thirteen questions no difference can be significant by a rank test. Count before you run (05c).
+#
+# ## Open questions
+#
+# Answer each question with one figure and three sentences.
+#
+# 1. Put one algorithm that you know from elsewhere on the map, such as IMPALA or SAC. Explain its five answers, and name its nearest neighbour.
+# 2. Plot for which number of steps per message samples weigh more than a gradient, for networks of 1,000 to 1,000,000 weights and samples of 7 and
+#    28,224 numbers. Explain which algorithms of the map lie on which side.
+#
+# ## Read on
+#
+# - A. Nair et al., *Massively parallel methods for deep reinforcement learning*, 2015: Gorila, the first large system on this map.
+# - V. Mnih et al., *Asynchronous methods for deep reinforcement learning*, ICML 2016: four algorithms in one frame, which is a column of our map.
+# - L. Espeholt et al., *IMPALA: scalable distributed deep-RL with importance weighted actor-learner architectures*, ICML 2018: samples travel, late, and are corrected.
+#
+# **This was the last lecture.** `make own-algorithm NAME=mine` gives you a file of 50 lines and a free place on the map.
+# Notebook 17 lists what the sources of 2016 claimed.

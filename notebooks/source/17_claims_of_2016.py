@@ -58,15 +58,15 @@ for verdict in [kind for kind in (measured.VERDICTS if measured else ()) if kind
 # %% [markdown]
 # Quotations and numbers: `docs/claims.md`.
 #
-# ## Does it learn? (lecture 05b)
+# ## Does it learn? (lecture 05c)
 #
-# The author's two runs have 20,000 steps per update and a max KL of 0.001. Our five seeds of lecture 05b have 5,000
+# The author's two runs have 20,000 steps per update and a max KL of 0.001. Our five seeds of lecture 05c have 5,000
 # steps and 0.01.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def returns_of(env):
-    """Return steps (K,) and returns (seeds, K) of the runs of lecture 05b."""
+    """Return steps (K,) and returns (seeds, K) of the runs of lecture 05c."""
     rows = [row for row in csv.DictReader(recorded("05_seeds.csv").read_text().splitlines()) if row["env"] == env]
     seeds = sorted({row["seed"] for row in rows})
     columns = [[(float(r["env_steps"]), float(r["mean_return"])) for r in rows if r["seed"] == s] for s in seeds]

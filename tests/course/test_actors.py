@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import mannwhitneyu
+from scipy.stats import mannwhitneyu, trim_mean
 
 from minitrpo.course.cliff import GOAL, move, walk_the_cliff, way_of
 from minitrpo.course.seeds import (
@@ -15,7 +15,9 @@ from minitrpo.course.seeds import (
     corrected,
     difference_in_words,
     family_of,
+    interquartile_mean,
     numbers_of,
+    probability_of_improvement,
     rank_chance,
     ratio_in_words,
     steps_in_words,
@@ -102,3 +104,12 @@ def test_the_chance_by_ranks_is_scipys_where_nothing_is_tied_and_symmetric_alway
 def test_many_questions_want_more_of_each():
     assert corrected([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
     assert corrected([0.5, 0.9]).tolist() == pytest.approx([1.0, 1.0])
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=20), st.lists(st.integers(-9, 9), min_size=1, max_size=20))
+def test_the_two_summaries_of_a_few_runs_are_scipys(one, other):
+    assert interquartile_mean(one) == pytest.approx(trim_mean(one, 0.25))
+    pairs = mannwhitneyu(one, other).statistic / (len(one) * len(other))
+    assert probability_of_improvement(one, other) == pytest.approx(pairs)
+    assert probability_of_improvement(one, other) + probability_of_improvement(other, one) == pytest.approx(1)

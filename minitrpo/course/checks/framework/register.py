@@ -180,7 +180,7 @@ def function_of(target: str) -> Candidate:
 
 def exercises() -> dict[str, AnyExercise]:
     """Return {name: exercise} of all exercises, in the order of the course."""
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)], f"{__package__}."):
+    for module in pkgutil.iter_modules([str(Path(__file__).parents[1])], f"{__package__.rpartition('.')[0]}."):
         importlib.import_module(module.name)
     return dict(sorted(_exercises.items(), key=lambda item: item[1].lecture))
 

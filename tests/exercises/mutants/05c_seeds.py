@@ -1,4 +1,4 @@
-"""Lecture 16: right answers in other styles, and wrong ones."""
+"""Lecture 05c: right answers in other styles, and wrong ones."""
 
 import itertools
 from itertools import combinations
@@ -52,6 +52,16 @@ def corrected_by_the_inverse_order(chances):
 
 
 RIGHT = {
+    "interquartile_mean": r"""
+        scipy: return scipy.stats.trim_mean(np.asarray(scores, float), 0.25)
+        by_lists: s = sorted(scores)\n    k = int(0.25 * len(s))\n    s = s[k:len(s) - k]\n    return sum(s) / len(s)
+    """,
+    "probability_of_improvement": r"""
+        two_loops: return sum((a > b) + 0.5 * (a == b) for a in one for b in other) / (len(one) * len(other))
+        by_signs: return 0.5 + 0.5 * np.sign(np.subtract.outer(np.asarray(one, float), np.asarray(other, float))).mean()
+        by_ranks: r = rankdata(np.append(one, other))[:len(one)].sum() - len(one) * (len(one) + 1) / 2\n    return r \
+            / (len(one) * len(other))
+    """,
     "rank_chance": r"""
         ranks_by_hand: = rankdata( => = ranks_by_hand(
         numpy: sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))]) => \
@@ -67,6 +77,17 @@ RIGHT = {
 }
 
 WRONG = {
+    "interquartile_mean": r"""
+        one_of_each_end: len(ordered) // 4 => 1 if len(ordered) > 2 else 0
+        an_eighth: // 4 => // 8
+        one_too_many_above: len(ordered) - cut => max(len(ordered) - cut - 1, cut + 1)
+    """,
+    "probability_of_improvement": r"""
+        sorted_pairs: return float(np.mean(np.sort(np.resize(one, len(other))) > np.sort(other)))
+        better_than_the_best: return float(np.mean(np.asarray(one) > np.max(other)))
+        size_of_the_lead: return float(np.mean(np.subtract.outer(np.asarray(one, float), np.asarray(other, float))))
+        rounded: return round(right(one, other), 1)
+    """,
     "rank_chance": r"""
         a_thousand_shuffles: sums = np.array([sum(some) for some in combinations(ranks.tolist(), np.size(one))]) \
             => rng, n = np.random.default_rng(0), np.size(one)\n    sums = np.array([rng.permutation(ranks)[:n].sum() \
