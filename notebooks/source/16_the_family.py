@@ -15,6 +15,8 @@
 #
 # **Which of the parallel learners is better, and what can a few seeds prove?**
 #
+# *Elective. It needs lectures 05c and 10 to 14.*
+#
 # <!-- loop -->
 #
 # You have met a dozen ways to learn in parallel. Today every member gets its place on one map. Then you write the two
