@@ -1,7 +1,7 @@
 """Record runs of train that lectures show: python notebooks/recorded/training.py [NAME ...]; all without a name.
 
-Minutes of two cores: 04_limits 3, 05_eight 5, 05_seeds 4, 09_adaptive 8, 12_simulators 3, 13_ratio 3. 10_lost (8)
-and rates (10) begin on an idle machine only: what is lost, and how fast steps are, depends on what else runs.
+Minutes of two cores: 04_limits 3, 05_eight 5, 05_seeds 4, 09_adaptive 8, 09_long 7, 12_simulators 3, 13_ratio 3.
+10_lost (8) and rates (10) begin on an idle machine only: what is lost, and how fast steps are, depends on what else runs.
 """
 
 import os
@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-from keep import HERE, Row, each, keep
+from film import before_and_after
+from keep import HERE, Row, each, keep, note
 
 from minitrpo import evaluate
 from minitrpo.course.classroom import train
@@ -85,6 +86,18 @@ def last_hundred(folder: RunFolder) -> list[Row]:
     return [{"last_return": round(float(np.average(c["mean_return"][rows], weights=c["episodes"][rows])), 1)}]
 
 
+def filmed(*names: str) -> Rows:
+    """Return what makes a row of each update, and a film of the cheetah before and after the run."""
+
+    def rows(folder: RunFolder) -> list[Row]:
+        if folder.read_config()["settings"]["env"] == "HalfCheetah-v5":
+            returns = before_and_after(folder, HERE / "09_before_after.mp4", steps=80)
+            note("09_before_after", run="HalfCheetah-v5 of 09_long", seeds=[0], returns_of_80_steps=returns)
+        return updates(*names)(folder)
+
+    return rows
+
+
 ARMS = {
     "fixed, max-KL 0.005": "--steps-per-update 2000 --max-kl 0.005",
     "fixed, 1,000 steps, max-KL 0.01": "--steps-per-update 1000 --max-kl 0.01",
@@ -121,6 +134,13 @@ RECORDS = {
         "--preset episodes --env {env} --adapt-window 5",
         {"Reacher-v5": "--total-steps 100000", "Swimmer-v5": "--total-steps 150000 --discount 0.9999", **ARMS},
         updates("env_steps", "mean_return", "steps_per_update", "max_kl"),
+    ),
+    "09_long": Record(  # the rule as published: windows of ten updates, a margin of 5 %; one run of each robot
+        grid(env=("HalfCheetah-v5", "Humanoid-v5")),
+        "--preset episodes --env {env} --steps-per-update 5000 --max-kl 0.005 --adapt both --margin 0.05",
+        {"HalfCheetah-v5": "--total-steps 7400000", "Humanoid-v5": "--total-steps 300000"},
+        filmed("env_steps", "mean_return", "mean_length", "steps_per_update", "max_kl"),
+        seeds=1,
     ),
     "10_lost": Record(  # two ranks in shared memory without locks; A3C in one process that loses a part on purpose
         grid(algorithm=("a3c", "gorila", "async-n-step-q"), ranks=[2], lost_on_purpose=[""])

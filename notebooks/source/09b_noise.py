@@ -15,6 +15,8 @@
 #
 # **What part of an update is chance, and can a run measure it while it learns?**
 #
+# *Elective. It needs lectures 03, 05b and 09a.*
+#
 # <!-- loop -->
 #
 # The rule of lecture 09a reads returns. Returns are *late* (the first comparison takes two windows), they are *noisy*,

@@ -15,6 +15,8 @@
 #
 # **What does it cost if ranks send gradients, and some of them come late?**
 #
+# *Elective. It needs lectures 01, 07a and 08.*
+#
 # <!-- loop -->
 #
 # So far the ranks collected samples, and rank 0 learned. Here every worker computes gradients as well. First all workers

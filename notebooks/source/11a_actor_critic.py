@@ -15,6 +15,8 @@
 #
 # **Why not learn at every step?**
 #
+# *Elective. It needs lectures 01, 05a and 10.*
+#
 # <!-- loop -->
 #
 # TRPO collects thousands of steps for one update. Why not learn from one step, and go on? You try it, see what goes

@@ -15,6 +15,8 @@
 #
 # **Can a program learn about another policy than the one that acts?**
 #
+# *Elective. It needs lecture 11a.*
+#
 # <!-- loop -->
 #
 # Actor and critic learn about the policy that plays. In this lecture a program learns only values of actions. The target decides

@@ -15,6 +15,8 @@
 #
 # **How much of TRPO can be thrown away: the Fisher matrix, the line search, even the episodes?**
 #
+# *Elective. It needs lectures 01, 04 and 05a.*
+#
 # <!-- loop -->
 #
 # A trust region needs products with $F$, conjugate gradients and a line search, and an update waits for whole

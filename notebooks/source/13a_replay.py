@@ -15,6 +15,8 @@
 #
 # **May old experience be used again?**
 #
+# *Elective. It needs lectures 05a, 10 and 11b.*
+#
 # <!-- loop -->
 #
 # TRPO plays thousands of steps, learns from them once, and throws them away. In this lecture the steps are kept. You

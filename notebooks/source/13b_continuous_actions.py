@@ -15,6 +15,8 @@
 #
 # **What is the best of infinitely many actions?**
 #
+# *Elective. It needs lecture 13a.*
+#
 # <!-- loop -->
 #
 # Lecture 13a's target needs $\max_a Q(s, a)$. With two buttons a program tries both. A torque is a number, and a

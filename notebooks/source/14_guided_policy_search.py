@@ -16,6 +16,8 @@
 #
 # **A known world lets you plan. What if you know it only near eight episodes?**
 #
+# *Elective. It needs lectures 02, 04 and 05a.*
+#
 # <!-- loop -->
 #
 # Today you fit the world's laws to a few episodes, compute the best plan for one first state, and let the policy imitate

@@ -16,6 +16,8 @@
 #
 # **What would limit TRPO on 100,000 ranks?**
 #
+# *Elective. It needs lectures 06 to 08 and 10.*
+#
 # <!-- loop -->
 #
 # You can measure two ranks. A hundred thousand are out of reach, but you can *predict* them: from what one rank

@@ -15,6 +15,8 @@
 #
 # **How do all these parallel learners relate to each other, and which of them is better on CartPole?**
 #
+# *Elective. It needs lectures 05c and 10 to 14.*
+#
 # <!-- loop -->
 #
 # You have met a dozen ways to learn in parallel. Today every member of the family (every algorithm of this course) gets its place on one map.

@@ -15,6 +15,8 @@
 #
 # **Which claims of the course's sources still hold when each is measured with several seeds?**
 #
+# *Elective. It needs lectures 01 to 09a.*
+#
 # The course grew out of four sources. **The paper** is Frans & Hafner 2016, *Parallel Trust Region Policy Optimization
 # with Multiple Actors*. **The post** is Frans 2016, *Speeding up TRPO through parallelization and parameter adaptation*.
 # **The slides** are Berkeley's *Parallelism in RL*. **The blog** is *Batch PPO with continuous training* (Preferred
