@@ -36,11 +36,21 @@ def every_kth(observations: Array, fraction: float) -> Array:
 def fisher_vector_product(
     policy: Policy, theta: Array, observations: Array, damping: float
 ) -> Callable[[Array], Array]:
-    """Return the function v -> (F + damping I) v, with F the mean Fisher matrix at `theta` over `observations` (N, D).
+    """Return the function v -> (F + damping I) v, with F the mean Fisher matrix over the observations.
 
-    F = mean of J' H J, where J is the Jacobian of the distribution parameters and H the Hessian of the KL in
-    them: autograd's generalised Gauss-Newton product. Its tape is built here, once, and replayed by every product.
+    F is the mean of J' M J over the rows, where J is the Jacobian of the distribution parameters in theta, and M is the
+    Hessian of KL(old || new) in the distribution parameters. autograd calls this the generalised Gauss-Newton product.
     F itself, P x P numbers, is never written down.
+
+    Args:
+        policy: has `distribution(theta, observations)`, (N, K), and `kl(old, new)`, (N,).
+        theta: the parameters of the old policy, (P,).
+        observations: the states, (N, D).
+        damping: is added to the diagonal of F.
+
+    Returns:
+        A function from v, (P,), to the product, (P,).
+
     Source: Schulman et al. 2015 (TRPO), appendix C.1; Martens 2014 for F = Gauss-Newton.
     """
     old = policy.distribution(theta, observations)
@@ -58,9 +68,9 @@ def fisher_vector_product(
 def fisher_vector_product_by_hand(
     policy: Any, theta: Array, observations: Array, damping: float
 ) -> Callable[[Array], Array]:
-    """Return what `fisher_vector_product` returns, without a tape: J, H and J' are written down.
+    """Return what `fisher_vector_product` returns, without a tape: J, M and J' are written down.
 
-    J and J' are `Linearisation.product` and `.transposed_product`. H is the Hessian of KL(old || new) in the
+    J and J' are `Linearisation.product` and `.transposed_product`. M is the Hessian of KL(old || new) in the
     distribution parameters of one row: of a Gaussian 1 / std^2 in its mean and 2 in log_std, of logits diag(p) - p p'.
 
     Args:
@@ -82,7 +92,7 @@ def fisher_vector_product_by_hand(
     def product(v: Array) -> Array:
         # 1. J v: how the outputs of the network move
         moved = network.product(v[:split])
-        # 2. H J v, then J' H J v; behind the network theta has only log_std, where H is 2
+        # 2. M J v, then J' M J v; behind the network theta has only log_std, where M is 2
         f_v = 2 * v
         numpy.divide(network.transposed_product(hessian(moved)), rows, out=f_v[:split])
         return f_v + damping * v if damping else f_v

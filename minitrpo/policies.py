@@ -26,7 +26,16 @@ def gaussian_log_prob(mean: Array, log_std: Array, actions: Array) -> Array:
 
 
 def gaussian_kl(old_mean: Array, old_log_std: Array, mean: Array, log_std: Array) -> Array:
-    """Return KL(old || new) of diagonal Gaussians, summed over entries: four arrays (N, A) -> (N,), in nats."""
+    """Return KL(old || new) of Gaussians with independent entries, summed over the entries, in nats.
+
+    Args:
+        old_mean, old_log_std: the old policy, (N, A): N states, A entries of an action.
+        mean, log_std: the new policy, (N, A). `log_std` is the logarithm of the standard deviation.
+
+    Returns:
+        One number for each state, (N,).
+
+    """
     apart = old_mean - mean
     square = np.exp(2 * old_log_std) + apart * apart
     return np.sum(log_std - old_log_std + 0.5 * square * np.exp(-2 * log_std) - 0.5, axis=1)
@@ -56,7 +65,16 @@ def log_softmax(logits: Array) -> Array:
 
 
 def categorical_kl(old_logits: Array, logits: Array) -> Array:
-    """Return KL(old || new) of softmax distributions: two arrays (N, A) -> (N,), in nats."""
+    """Return KL(old || new) of two policies that choose one of A actions, in nats.
+
+    Args:
+        old_logits: of the old policy, (N, A): N states, A actions.
+        logits: of the new policy, (N, A).
+
+    Returns:
+        One number for each state, (N,).
+
+    """
     old_log, log = log_softmax(old_logits), log_softmax(logits)
     return np.sum(np.exp(old_log) * (old_log - log), axis=1)
 
