@@ -15,16 +15,16 @@ import gymnasium
 import numpy as np
 
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
-from experiments.returns import OURS, STEPS, THEIRS, form_of, last_episodes
+from experiments.returns import OURS, STEPS, THEIRS, apart, form_of, last_episodes
 from experiments.tables import Run, written
 from experiments.tables import markdown as table
 from minitrpo import load
-from minitrpo.course.statistics import difference_interval, mean_interval
+from minitrpo.course.statistics import Interval, difference_interval, mean_interval
 from minitrpo.experience.environments import without_mujoco_warnings
 from minitrpo.policies import Array
 
 EPISODES, FIRST = 20, 10_000  # fresh episodes of a policy, and the seed of the first one, which no training begins with
-QUICK_ONES = ("CartPole-v1", "Pendulum-v1")
+TRAINED = ("CartPole-v1", "Pendulum-v1", "Reacher-v5")
 ZERO = "action 0"
 
 
@@ -82,10 +82,17 @@ def values(runs: list[Run], name: str) -> Array:
     return np.array([run[name] for run in runs])
 
 
+def differences(runs: Runs) -> dict[str, tuple[Interval, bool]]:
+    """Return the fresh returns of ours minus theirs, and whether that is beyond chance, all tasks asked at once."""
+    envs = [env for env in TRAINED if (OURS, env) in runs and (THEIRS, env) in runs]
+    pairs = [(values(runs[OURS, env], "fresh"), values(runs[THEIRS, env], "fresh")) for env in envs]
+    return dict(zip(envs, apart(pairs), strict=True))
+
+
 def report(experiment: Experiment, runs: Runs) -> str:
     """Return the table of training returns and of fresh returns, and by how much ours differ."""
     rows = []
-    for env in (env for env in QUICK_ONES if (OURS, env) in runs and (THEIRS, env) in runs):
+    for env in (env for env in TRAINED if (OURS, env) in runs and (THEIRS, env) in runs):
         form, counts = form_of(env), {len(runs[system, env]) for system in (OURS, THEIRS)}
         both = [(values(runs[OURS, env], name), values(runs[THEIRS, env], name)) for name in ("training", "fresh")]
         means = [written(mean_interval(each), form) for pair in both for each in pair]
@@ -114,8 +121,8 @@ def still() -> dict[str, float]:
 EXPERIMENT = Experiment(
     name="mean_action",
     title="fresh episodes of the mean action, ours and sb3-contrib's",
-    arms=tuple(Arm(system, env, "", 1) for env in QUICK_ONES for system in (OURS, THEIRS)),
-    full=Size(1, dict.fromkeys(QUICK_ONES, 100_000)),
+    arms=tuple(Arm(system, env, "", 1) for env in TRAINED for system in (OURS, THEIRS)),
+    full=Size(3, dict.fromkeys(TRAINED, 100_000)),
     quick=Size(2, {"CartPole-v1": 20_000}, only=(OURS,)),
     measure=measure,
     report=report,

@@ -171,6 +171,38 @@ FINAL: dict[str, Callable[[], str]] = {
 }
 
 
+# --- fresh episodes
+
+
+@cache
+def of_fresh() -> dict[str, tuple[Interval, bool]]:
+    """Return ours minus theirs in fresh episodes of the mean action, and whether that is beyond chance."""
+    return fresh.differences(fresh.EXPERIMENT.runs())
+
+
+def fresh_beyond() -> str:
+    """Return the environments on which this difference is beyond chance."""
+    return listed([env.partition("-")[0] for env, (_, certain) in of_fresh().items() if certain] or ["none"])
+
+
+def fresh_difference(env: str) -> str:
+    """Return this difference on one environment, with its interval."""
+    return f"{of_fresh()[env][0]:{form_of(env)}}"
+
+
+FRESH: dict[str, Callable[[], str]] = {
+    "fresh.names": lambda: listed(env.partition("-")[0] for env in fresh.TRAINED),
+    "fresh.seeds": lambda: COUNTS[fresh.EXPERIMENT.full.seeds].lower(),
+    "fresh.steps": lambda: f"{fresh.EXPERIMENT.full.steps[REACHER]:,}",
+    "fresh.beyond": lambda: listed(
+        [env.partition("-")[0] for env, (_, sure) in of_fresh().items() if sure] or ["none"]
+    ),
+    "fresh.cartpole": partial(fresh_difference, "CartPole-v1"),
+    "fresh.pendulum": partial(fresh_difference, "Pendulum-v1"),
+    "fresh.reacher": partial(fresh_difference, REACHER),
+}
+
+
 # --- tasks that nobody tuned
 
 
@@ -473,5 +505,5 @@ CLOCK: dict[str, Callable[[], str]] = {
     "growth.four": partial(grown, "collect", ENVIRONMENTS, 1, 4),
 }
 
-NUMBERS: dict[str, Callable[[], str]] = TUNED | FINAL | PANEL | CLOCK
+NUMBERS: dict[str, Callable[[], str]] = TUNED | FINAL | FRESH | PANEL | CLOCK
 """A name on a page, and what stands there."""
