@@ -55,9 +55,6 @@ HELD, CHOSEN = ([task.env for task in TASKS.values() if HALVES[task.name] == hal
 IN_UNITS = [task.env for task in TASKS.values() if task.env in HELD and task.only_units]
 NORMALISABLE = [env for env in IN_UNITS if TASKS[NAMES[env]].normalisable]
 NOT_IN_UNITS = [env for env in HELD if env not in IN_UNITS]
-NORMALISED_NAMES = ("MountainCarContinuous", "HumanoidStandup", "CliffWalking", "CartPoleLong", "DoublePendulumBullet")
-NORMALISED_NAMES += ("SwingupBullet", "Minecart", "FlappyBird", "LaneKeeping")
-NORMALISED_TASKS = [TASKS[name].env for name in NORMALISED_NAMES]
 NORMALISED_SEEDS = dict.fromkeys(HELD, 2)
 Scores = dict[str, dict[str, Array]]  # of a system, on a task: one per seed
 
