@@ -29,8 +29,10 @@ def gaussian_kl(old_mean: Array, old_log_std: Array, mean: Array, log_std: Array
     """Return KL(old || new) of Gaussians with independent entries, summed over the entries, in nats.
 
     Args:
-        old_mean, old_log_std: the old policy, (N, A): N states, A entries of an action.
-        mean, log_std: the new policy, (N, A). `log_std` is the logarithm of the standard deviation.
+        old_mean: the means of the old policy, (N, A): N states, A entries of an action.
+        old_log_std: the logarithms of its standard deviations, (N, A).
+        mean: the means of the new policy, (N, A).
+        log_std: the logarithms of its standard deviations, (N, A).
 
     Returns:
         One number for each state, (N,).

@@ -1,9 +1,9 @@
 """Record films of a robot before and after it has learned: python notebooks/recorded/film.py [NAME ...].
 
-Without a name it records all. `01_before_after` opens lecture 01, `readme` is the animated picture of README.md. For both
-a HalfCheetah is trained. (`training.py 09_long` makes `09_before_after` from its own run with `before_and_after`.) A film
-shows the most probable actions of the initial policy and of the learned one side by side, from the same start. Both
-policies see through the observation filter that was learned.
+Without a name it records all. `01_before_after` opens lecture 01, `readme` is the animated picture of README.md. For
+both a HalfCheetah is trained. (`training.py 09_long` makes `09_before_after` from its own run with `before_and_after`.)
+A film shows the most probable actions of the initial policy and of the learned one side by side, from the same
+start. Both policies see through the observation filter that was learned.
 """
 
 import os

@@ -1,7 +1,8 @@
 """Record runs of train that lectures show: python notebooks/recorded/training.py [NAME ...]; all without a name.
 
 Minutes of two cores: 04_limits 3, 05_eight 5, 05_seeds 4, 09_adaptive 8, 09_long 7, 12_simulators 3, 13_ratio 3.
-10_lost (8) and rates (10) begin on an idle machine only: what is lost, and how fast steps are, depends on what else runs.
+10_lost (8) and rates (10) begin on an idle machine only: what is lost, and how fast steps are, depends on what else
+runs.
 """
 
 import os

@@ -18,10 +18,12 @@ from minitrpo.policies import Array, CategoricalPolicy, GaussianPolicy, Policy
         ? For each joint: log(new std / old std) + (old variance + squared shift of the mean) / (2 new variance) - 1/2.
         ? The inputs are logarithms of std: log(new std / old std) is a difference, and the variance is exp(2 log_std).
         ? All four arrays are (N, A). Joints are independent, so their distances add up: sum over axis 1.
-        return right(mean, log_std, old_mean, old_log_std) :: computes KL(new || old) :: compute KL(old || new), an average over actions of the old policy
+        return right(mean, log_std, old_mean, old_log_std) :: computes KL(new || old) :: compute KL(old || new), an \
+            average over actions of the old policy
         np.sum( => np.mean( :: takes the mean over the entries of an action :: take their sum
         (2 * old_log => (2 * log && (-2 * log => (-2 * old_log :: divides by the old variance :: divide by the new
-        (2 * => (1 * && (-2 * => (-1 * :: takes the standard deviation, exp(log_std), for the variance :: take its square, exp(2 log_std)
+        (2 * => (1 * && (-2 * => (-1 * :: takes the standard deviation, exp(log_std), for the variance :: take its \
+            square, exp(2 log_std)
         (2 * => (4 * && (-2 * => (-4 * :: takes the variance, exp(2 log_std), for sigma and squares it again \
             :: square exp(log_std) once
         return np.sum(np.log(log_std / old_log_std) + (old_log_std**2 + (mean - old_mean) ** 2) / (2 * log_std**2) \
@@ -58,14 +60,18 @@ def _gaussian_kl() -> Iterator[Case]:
     "minitrpo.policies:categorical_kl",
     r"""
         ? KL = sum over actions of p_old * (log p_old - log p_new).
-        ? Logits are not log probabilities yet. log_softmax turns them into log probabilities, and np.exp turns these into \
-            probabilities.
-        return right(logits, old_logits) :: computes KL(new || old) :: compute KL(old || new), an average over actions of the old policy
-        np.sum( => np.mean( :: divides the weighted sum by the number of actions :: take the sum, because its weights add up to 1 already
+        ? Logits are not log probabilities yet. log_softmax turns them into log probabilities, and np.exp turns \
+            these into probabilities.
+        return right(logits, old_logits) :: computes KL(new || old) :: compute KL(old || new), an average over \
+            actions of the old policy
+        np.sum( => np.mean( :: divides the weighted sum by the number of actions :: take the sum, because its \
+            weights add up to 1 already
         np.sum(np.exp(old_log) * => np.mean(1.0 * :: takes the plain mean over the actions \
             :: multiply each difference by its old probability, and add up
-        (old_log - log) => (old_logits - logits) :: takes the difference of the logits for that of the log probabilities :: apply log_softmax to both
-        (log_softmax(old_logits), log_softmax(logits)) => (old_logits, logits) :: uses logits as if they were log probabilities :: apply log_softmax to both
+        (old_log - log) => (old_logits - logits) :: takes the difference of the logits for that of the log \
+            probabilities :: apply log_softmax to both
+        (log_softmax(old_logits), log_softmax(logits)) => (old_logits, logits) :: uses logits as if they were log \
+            probabilities :: apply log_softmax to both
         (old_log - log) => (-log) :: is the cross entropy :: also subtract the entropy of the old policy
         np.exp(old_log) * =>  :: gives all actions the same weight :: multiply each difference by its old probability
         np.exp(old_log) * => np.exp(old_logits) * :: weighs each action by exp(logit) :: divide those by their sum
@@ -100,8 +106,8 @@ def _categorical_kl() -> Iterator[Case]:
     r"""
         ? make_ggnvp(f, h)(theta) is a function of v. f takes theta to distribution parameters, h takes those to a \
             number.
-        ? The old policy is constant: compute its distribution parameters once, outside of f and h. h may return the sum \
-            of policy.kl.
+        ? The old policy is constant: compute its distribution parameters once, outside of f and h. h may return the \
+            sum of policy.kl.
         ? F is the mean over the states: divide the product that belongs to the sum by the number of states. Then add \
             damping * v.
         + damping * v =>  :: leaves out the damping :: add damping * v
@@ -111,8 +117,10 @@ def _categorical_kl() -> Iterator[Case]:
         / len(observations) =>  :: adds up the states :: take their mean
         / len(observations) => / observations.size :: divides by all numbers of the states :: divide by their rows
         kl(old, new) => kl(new, new) :: has F v = 0, as where both policies move :: keep the old policy as it was
-        np.sum(policy.kl(old, new)) => policy.kl(old, new)[0] :: looks at the KL of the first state alone :: add up the KL of all states
-        old = => observations = observations.mean(axis=0)[None]; old = :: computes F at the mean of the states :: compute the mean of F over the states
+        np.sum(policy.kl(old, new)) => policy.kl(old, new)[0] :: looks at the KL of the first state alone :: add up \
+            the KL of all states
+        old = => observations = observations.mean(axis=0)[None]; old = :: computes F at the mean of the states :: \
+            compute the mean of F over the states
         summed(v) => summed(v) / (np.linalg.norm(v) + 1e-12) :: scales v to length 1 :: take it as it is
     """,
     lecture="02",
