@@ -47,7 +47,7 @@ def box(axis: plt.Axes, x: float, y: float, lecture: Lecture, color: str) -> Non
     face = "white" if lecture.elective else color + "33"
     shape = "round,pad=0,rounding_size=0.06"
     axis.add_patch(FancyBboxPatch((x, y), 1.66, 0.8, boxstyle=shape, facecolor=face, edgecolor=color, linewidth=1.5))
-    title = textwrap.fill(lecture.title, 19)
+    title = textwrap.fill(lecture.title, 17)
     axis.text(x + 0.07, y + 0.69, lecture.number, size=9, weight="bold", va="top")
     axis.text(x + 0.5, y + 0.69, title, size=6.6, va="top", linespacing=1.05)
     if lecture.elective:

@@ -63,7 +63,7 @@ def test_no_two_exercises_of_the_course_have_one_name():
     """Each call of `exercise` or `program_exercise` in the files of checks is a name of its own."""
     calls = [
         call
-        for file in Path(register.__file__).parent.glob("*.py")
+        for file in Path(register.__file__).parents[1].glob("*.py")
         for call in re.findall(r"^@?(?:program_)?exercise\($", file.read_text(), re.MULTILINE)
     ]
     assert len(calls) == len(names()) > 50
@@ -215,3 +215,18 @@ def test_an_error_is_located_in_a_folder_with_the_packages_name(tmp_path):
     path.write_text("def energy(product, b, x):\n    return product(x).nonsense\n")
     with pytest.raises(AssertionError, match=r"\(at your line 2: return product\(x\).nonsense\)"):
         check("energy", load(path).energy)
+
+
+def test_a_wrong_answer_in_a_notebook_is_offered_the_next_hint_until_all_are_read(monkeypatch, capsys):
+    shown = []
+    monkeypatch.setattr(register, "in_jupyter", lambda: True)
+    monkeypatch.setattr(register, "box", lambda name, title, text, color: shown.append(text))
+    monkeypatch.setattr(register, "_hints_read", {})
+    total = len(find("gae").hints)
+    for number in range(1, total + 1):
+        check("gae", lambda *arguments: 0.0)
+        assert f'hint("gae", {number})' in shown[-1]
+        hint("gae", number)
+    check("gae", lambda *arguments: 0.0)
+    assert 'hint("gae"' not in shown[-1]
+    assert capsys.readouterr().out.count("hint ") == total

@@ -27,7 +27,7 @@ Candidate = Callable[..., Any]
 FURTHER = 60  # cases after the failing one on which a symptom is looked for
 LONGEST = 10.0  # seconds of the processor that a case may take: a busy machine is not a mistake of the student
 SLOW = 30  # times as long as the package, and more than a second: a remark
-PACKAGE = str(Path(__file__).parents[2])  # its own folder: that of a clone is called minitrpo, too
+PACKAGE = str(Path(__file__).parents[3])  # its own folder: that of a clone is called minitrpo, too
 
 
 class Wrong(AssertionError):

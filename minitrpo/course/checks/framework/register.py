@@ -232,7 +232,8 @@ def check(name: str, candidate: Any) -> None:
         wrong = isinstance(error, AssertionError)
         if not in_jupyter():  # without the frames of the check, which are not the student's
             raise (AssertionError if wrong else NotImplementedError)(str(error)) from None
-        box(name, "not right yet" if wrong else "not attempted yet", str(error), ORANGE if wrong else GREY)
+        text = f"{error}{offer_of_hint(name)}" if wrong else str(error)
+        box(name, "not right yet" if wrong else "not attempted yet", text, ORANGE if wrong else GREY)
         return
     setattr(mine, name, candidate)
     use = find(name).use
@@ -256,6 +257,15 @@ def box(name: str, title: str, text: str, color: str) -> None:
     display(HTML(f"<div style='{style}'><b>{name}: {title}.</b> {html.escape(text)}</div>"))
 
 
+_hints_read: dict[str, int] = {}  # of each exercise: the number of the last hint that was printed
+
+
+def offer_of_hint(name: str) -> str:
+    """Return a line that says how to read the next hint of an exercise; an empty text if all have been read."""
+    number = _hints_read.get(name, 0) + 1
+    return f'\nA hint: hint("{name}", {number})' if number <= len(find(name).hints) else ""
+
+
 def hint(exercise: str | Candidate, number: int = 1) -> None:
     """Print a hint for an exercise, which is a name or a function; each hint says a little more than the one before."""
     try:
@@ -268,6 +278,7 @@ def hint(exercise: str | Candidate, number: int = 1) -> None:
         print(f"{found.name} has hints 1 to {len(hints)}.")
     else:
         print(f"hint {number} of {len(hints)}: {hints[number - 1]}")
+        _hints_read[found.name] = max(number, _hints_read.get(found.name, 0))
 
 
 def hunt(name: str, suspect: Any) -> bool:
