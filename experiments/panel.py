@@ -18,7 +18,7 @@ import numpy as np
 
 from experiments import returns
 from experiments.harness import Arm, Experiment, Job, Measured, Runs, Size, alone, train
-from experiments.panel_environments import CHOOSING, HALVES, HELD_OUT, TASKS
+from experiments.panel_environments import CHOOSING, HALVES, HELD_OUT, SURVIVAL, TASKS
 from experiments.pictures import GREY, axes_of, legend
 from experiments.rules import improvement
 from experiments.tables import Run, curve, written
@@ -52,6 +52,8 @@ CHANCE, DRAWS = 4.0, 2_000  # standard errors of the random policy's mean; of th
 BORDER = 0.1  # of the scale: who ends below it has not learned a task well enough for seconds to be compared
 NAMES = {task.env: task.name for task in TASKS.values()}
 HELD, CHOSEN = ([task.env for task in TASKS.values() if HALVES[task.name] == half] for half in (HELD_OUT, CHOOSING))
+SURVIVE = [env for env in CHOSEN if TASKS[NAMES[env]].kind == SURVIVAL]  # added after the default was chosen
+CHOSEN = [env for env in CHOSEN if env not in SURVIVE]  # those on which it was chosen
 IN_UNITS = [task.env for task in TASKS.values() if task.env in HELD and task.only_units]
 NORMALISABLE = [env for env in IN_UNITS if TASKS[NAMES[env]].normalisable]
 NOT_IN_UNITS = [env for env in HELD if env not in IN_UNITS]
@@ -109,10 +111,32 @@ def parts(rows: Any, steps: int) -> dict[str, Array]:
     return {"env_steps": steps / PARTS * np.arange(1, PARTS + 1), "mean_return": means}
 
 
-def score(run: Run, last: int = PARTS) -> float:
-    """Return the mean of the last parts of a curve; those before its first episode has ended count as the first one."""
+def filled(run: Run) -> Array:
+    """Return the parts of a curve; those before its first episode has ended count as the first one that is known."""
     values = curve(run)[1]
-    return float(np.where(np.isnan(values), values[np.isfinite(values)][0], values)[-last:].mean())
+    return np.where(np.isnan(values), values[np.isfinite(values)][0], values)
+
+
+def score(run: Run, last: int = PARTS) -> float:
+    """Return the mean of the last parts of a curve."""
+    return float(filled(run)[-last:].mean())
+
+
+def lost(run: Run, low: float, high: float) -> float:
+    """Return how much of what a run had learned it has lost in the end: its best tenth minus its last tenth.
+
+    Args:
+        run: has a curve of PARTS parts; any LAST of them in a row are a tenth.
+        low: the return of the random policy, where the scale is 0.
+        high: the best end of any run on the task, where the scale is 1.
+
+    Returns:
+        A fraction of the scale: 0 if the last tenth is the best one. It is above 1 where a run that was above the best
+        end of any run falls to the random policy.
+
+    """
+    tenths = np.convolve(filled(run), np.full(LAST, 1 / LAST), mode="valid")
+    return float((tenths.max() - tenths[-1]) / (high - low))
 
 
 def measure(job: Job, ranks: int, folder: Path) -> Measured:

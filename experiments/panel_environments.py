@@ -24,6 +24,7 @@ DRAW = 47  # the seed of the halves: drawn once, before anything of ours was run
 
 BOUNDS = "other bounds"
 UNITS = (BOUNDS, "other rewards", "other observations")  # kinds of which only a unit is changed
+SURVIVAL = "survival"  # a kind that was added when the default was seen to lose what it had learned: all for choosing
 
 
 class Task(NamedTuple):
@@ -107,6 +108,17 @@ RECIPES = {
     "ReacherLong": Recipe("Reacher-v5", 500),
     "PendulumShort": Recipe("Pendulum-v1", 50),
     "HalfCheetahShort": Recipe("HalfCheetah-v5", 100),
+    "PoleForce": Recipe("experiments.balancing:balancing/PoleWithForce-v0", 500),
+    "PoleForceLong": Recipe("experiments.balancing:balancing/PoleWithForce-v0", 2000),
+    "PoleForceUnits": Recipe(
+        "experiments.balancing:balancing/PoleWithForce-v0",
+        500,
+        partial(in_units, bounds=10, rewards=0.01, observations=100),
+    ),
+    "InvertedPendulumLong": Recipe("InvertedPendulum-v5", 5000),
+    "DoubleIntegrator": Recipe("experiments.balancing:balancing/DoubleIntegrator-v0", 1000),
+    "HopperStanding": Recipe("Hopper-v5", 1000, options={"forward_reward_weight": 0.0}),
+    "Walker2dStanding": Recipe("Walker2d-v5", 1000, options={"forward_reward_weight": 0.0}),
 }
 BULLET = "pybullet_envs_gymnasium:"
 
@@ -150,6 +162,15 @@ TASKS = {
                     "PendulumShort": 100_000,
                     "HalfCheetahShort": 100_000,
                 },
+                SURVIVAL: {
+                    "PoleForce": 50_000,
+                    "PoleForceLong": 100_000,
+                    "PoleForceUnits": 50_000,
+                    "InvertedPendulumLong": 50_000,
+                    "DoubleIntegrator": 50_000,
+                    "HopperStanding": 100_000,
+                    "Walker2dStanding": 100_000,
+                },
             }.items()
             for name, steps in some.items()
         ),
@@ -166,14 +187,14 @@ def build(name: str, **options: Any) -> Env:
 
 
 def drawn() -> dict[str, str]:
-    """Return the half of each task: in each kind, half of them by lot, rounded up, are for choosing."""
+    """Return the half of each task: in each kind, half by lot, rounded up, are for choosing; of SURVIVAL all."""
     halves: dict[str, str] = {}
     for kind in dict.fromkeys(task.kind for task in TASKS.values()):
         names = [task.name for task in TASKS.values() if task.kind == kind]
         lots = sorted(set(names) - set(KNOWN))
         random.Random(f"{DRAW} {kind}").shuffle(lots)
         first = [*(name for name in names if name in KNOWN), *lots][: (len(names) + 1) // 2]
-        halves |= {name: CHOOSING if name in first else HELD_OUT for name in names}
+        halves |= {name: CHOOSING if name in first or kind == SURVIVAL else HELD_OUT for name in names}
     return halves
 
 

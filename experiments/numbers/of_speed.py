@@ -348,7 +348,7 @@ def better_than_default(name: str) -> str:
 
 LARGE_OBSERVATIONS = TASKS["ReacherLargeObservations"].env
 PANEL: dict[str, Callable[[], str]] = {
-    "panel.tasks": lambda: f"{len(TASKS)}",
+    "panel.tasks": lambda: f"{len(panel.HELD) + len(panel.CHOSEN)}",
     "panel.known": lambda: f"{len(KNOWN)}",
     "panel.choosing": lambda: f"{len(panel.CHOSEN)}",
     "panel.held": lambda: f"{len(panel.HELD)}",

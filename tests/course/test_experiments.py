@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 
+import gymnasium
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -22,6 +23,7 @@ from experiments import (
     seconds,
     tables,
 )
+from experiments.balancing import DoubleIntegrator, PoleWithForce
 from experiments.claims import CLAIMS, VERDICTS, elsewhere, judge, measure
 from experiments.claims.questions import (
     BARELY,
@@ -44,7 +46,7 @@ from experiments.claims.questions import (
 from experiments.harness import FULL, QUICK, Arm, Busy, Experiment, Size
 from experiments.limit import OpenLoop, RecordingVectorEnv
 from experiments.numbers import of_speed
-from experiments.panel_environments import RECIPES, TASKS, in_units
+from experiments.panel_environments import CHOOSING, HALVES, RECIPES, SURVIVAL, TASKS, in_units
 from experiments.registry import EXPERIMENTS
 from experiments.rules import improvement, over_environments
 from minitrpo.algorithms.registry import ALGORITHMS
@@ -308,13 +310,15 @@ def test_a_planted_fault_is_found_by_any_finding_that_names_it_among_the_first_t
 
 def test_the_tasks_that_only_change_a_unit_are_those_that_are_made_by_factors_alone():
     by_factors = {name for name, recipe in RECIPES.items() if getattr(recipe.change, "func", None) is in_units}
-    assert {name for name, task in TASKS.items() if task.only_units} == by_factors
+    known = {name for name, task in TASKS.items() if task.kind != SURVIVAL}  # its pole with a force is not a known one
+    assert {name for name, task in TASKS.items() if task.only_units} == by_factors & known
     assert sorted(panel.IN_UNITS + panel.NOT_IN_UNITS) == sorted(panel.HELD)
 
 
 def test_vec_normalize_can_change_the_unit_unless_it_is_that_of_the_bounds():
     by_bounds = {name for name, recipe in RECIPES.items() if "bounds" in getattr(recipe.change, "keywords", {})}
-    assert {name for name, task in TASKS.items() if task.only_units and not task.normalisable} == by_bounds
+    unnormalisable = {name for name, task in TASKS.items() if task.only_units and not task.normalisable}
+    assert unnormalisable == {name for name in by_bounds if TASKS[name].kind != SURVIVAL}
     assert not any(task.normalisable for task in TASKS.values() if not task.only_units)
 
 
@@ -357,6 +361,59 @@ def test_a_score_is_0_for_chance_and_1_for_the_best_end_of_any_run():
     assert (found["a"][env], found["b"][env]) == pytest.approx((1 - 4 * 6 / 10 / 15, (6 * 9 + 4 * 6 - 30) / 10 / 15))
     runs["random", env][0]["mean"] = 18.0
     assert panel.scores(runs, panel.HELD, "ab") == {"a": {}, "b": {}}, "chance explains it"
+
+
+def test_what_is_lost_is_the_best_tenth_minus_the_last_as_a_fraction_of_the_scale():
+    def lost(values, low=0.0, high=1.0):
+        return panel.lost({"curves": {"env_steps": np.arange(50.0), "mean_return": np.array(values)}}, low, high)
+
+    rising, fell = np.linspace(0, 1, 50), np.repeat([0.0, 480.0, 240.0], [10, 30, 10])
+    assert lost(rising) == pytest.approx(0), "the last tenth is the best"
+    assert lost(fell, 0, 480) == pytest.approx(0.5)
+    assert lost(3 * fell - 7, -7, 3 * 480 - 7) == pytest.approx(0.5), "in other units"
+    assert lost(np.where(np.arange(50) == 20, 5.0, 0.0)) == pytest.approx(1.0), "one part of a tenth is a fifth of it"
+    assert lost(np.repeat([np.nan, 2.0, 1.0], [20, 10, 20])) == pytest.approx(1.0), "before the first end: as the first"
+    assert lost([*fell[:40], *fell[40:][::-1]], 0, 480) == pytest.approx(0.5), "the order within a tenth does not count"
+
+
+def test_tasks_on_which_a_policy_survives_are_for_choosing_and_the_lots_of_the_others_stay_as_they_were():
+    kinds = {name: task.kind for name, task in TASKS.items()}
+    survive = [name for name, kind in kinds.items() if kind == SURVIVAL]
+    assert len(survive) >= 6
+    assert {HALVES[name] for name in survive} == {CHOOSING}
+    assert sorted(panel.SURVIVE) == sorted(TASKS[name].env for name in survive)
+    assert (len(panel.HELD), len(panel.CHOSEN)) == (17, 20), "drawn before any run, by kind"
+    assert not {*panel.SURVIVE} & {*panel.HELD, *panel.CHOSEN}
+
+
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.kind == SURVIVAL])
+def test_a_policy_can_fail_to_survive(name):
+    env = gymnasium.make(TASKS[name].env, disable_env_checker=True)
+    env.reset(seed=0)
+    steps, over = 0, False
+    while not over and steps < 5_000:
+        observation, _, over, _, _ = env.step(env.action_space.high)
+        steps += 1
+    assert over, "the same push for ever loses it"
+    assert env.observation_space.shape == observation.shape
+
+
+def test_the_pole_that_a_force_pushes_moves_as_that_of_cartpole():
+    ours, theirs = PoleWithForce(), gymnasium.make("CartPole-v1").unwrapped
+    ours.reset(seed=3)
+    theirs.reset(seed=3)
+    theirs.state = ours._state.copy()
+    for action in (1, 1, 0, 1, 0, 0, 0):
+        observation = ours.step(np.array([2.0 * action - 1]))[0]
+        assert observation == pytest.approx(theirs.step(action)[0], abs=1e-6)
+
+
+def test_a_mass_that_is_pushed_back_survives():
+    env = DoubleIntegrator()
+    state, _ = env.reset(seed=0)
+    for _ in range(1_000):
+        state, _, over, _, _ = env.step(np.array([-1.5 * state[0] - 1.5 * state[1]]))
+        assert not over
 
 
 def test_the_first_fixed_arm_is_what_is_typed_where_an_environment_has_values_of_its_own():
