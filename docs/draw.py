@@ -72,6 +72,48 @@ def architecture() -> None:
     figure.savefig(HERE / "architecture.png", dpi=110)
 
 
+# What a rank does in an iteration, from left to right: begin, end, colour, text
+OF_ROOT = (
+    (0, 9, GREY, "plan"),
+    (12, 38, ORANGE, "play episodes"),
+    (46, 57, ORANGE, "sort by\nnumber"),
+    (60, 72, BLUE, "advantages"),
+    (72.5, 84, BLUE, "TRPO step"),
+    (84.5, 93, BLUE, "critic"),
+    (93.5, 100, GREY, "log"),
+)
+OF_OTHERS = ((12, 33, ORANGE, "play episodes"), (12, 41, ORANGE, "play episodes"), (12, 36, ORANGE, "play episodes"))
+TRAVELS = ((9, 12, "theta, filter,\nhow much to play"), (41, 46, "steps,\nby episode"))
+
+
+def iteration() -> None:
+    """Write iteration.png: what four ranks do in one iteration, and what travels between them."""
+    figure, axis = plt.subplots(figsize=(11, 4.4), constrained_layout=True)
+    for rank, boxes in enumerate((OF_ROOT, *([box] for box in OF_OTHERS))):
+        axis.text(-1.5, -rank, f"rank {rank}", ha="right", va="center", size=11, weight="bold")
+        for begin, end, color, text in boxes:
+            draw(axis, begin, -rank, end - begin, color, 0.6)
+            axis.text((begin + end) / 2, -rank, text, ha="center", va="center", size=9.5)
+    for rank, (_, end, _, _) in enumerate(OF_OTHERS, start=1):
+        axis.plot([end, 41], [-rank, -rank], color=GREY, linestyle=":", linewidth=1.5)  # it waits
+        arrow = {"arrowstyle": "-|>", "color": GREEN, "linewidth": 1.6}
+        axis.annotate("", (12, -rank + 0.3), (9, -0.05), arrowprops=arrow)
+        axis.annotate("", (46, -0.05), (41, -rank), arrowprops=arrow)
+    axis.plot([38, 46], [0, 0], color=GREY, linestyle=":", linewidth=1.5)
+    for begin, end, text in TRAVELS:
+        axis.text((begin + end) / 2, 0.42, text, ha="center", va="bottom", size=9.5, color=GREEN)
+    for begin, end, text in ((9, 12, "broadcast"), (41, 46, "gather")):
+        axis.text((begin + end) / 2, -3.55, text, ha="center", va="top", size=11, color=GREEN, weight="bold")
+    axis.text(73, -1.7, "With --learner sharded rank 0 broadcasts the sorted steps, and the", size=9.5, ha="center")
+    axis.text(
+        73, -2.0, "other ranks compute parts of the step or fit the critic at the same time.", size=9.5, ha="center"
+    )
+    axis.text(73, -2.5, "dotted: a rank waits for the slowest one", size=9.5, ha="center", color="#555555")
+    axis.set(xlim=(-8, 101), ylim=(-4, 1.1))
+    axis.axis("off")
+    figure.savefig(HERE / "iteration.png", dpi=110)
+
+
 def draw(axis: plt.Axes, x: float, y: float, width: float, color: str, height: float = 0.78) -> None:
     """Draw a box."""
     shape = FancyBboxPatch(
@@ -108,4 +150,5 @@ def speed() -> None:
 
 if __name__ == "__main__":
     architecture()
+    iteration()
     speed()

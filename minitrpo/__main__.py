@@ -3,7 +3,10 @@
 import importlib
 import sys
 
-from minitrpo import commands  # noqa: F401 - first: it answers Ctrl-C
+from minitrpo import (
+    __version__,
+    commands,  # noqa: F401 - first: it answers Ctrl-C
+)
 from minitrpo.errors import BadInput
 from minitrpo.supervision.program import command
 
@@ -35,7 +38,8 @@ USAGE = f"""usage: python -m minitrpo {{{",".join(COMMANDS)}}} ...
     python -m minitrpo grade PATH                                 grade notebooks of the course
     python -m minitrpo entry RUN                                  print a run's entry for the leaderboard
     python -m minitrpo parallel-sgd                               compare four ways of parallel SGD
-    python -m minitrpo doctor                                     test what this machine can run"""
+    python -m minitrpo doctor                                     test what this machine can run
+    python -m minitrpo --version                                  say which version this is"""
 
 
 def main(words: list[str] | None = None) -> int:
@@ -48,7 +52,10 @@ def main(words: list[str] | None = None) -> int:
 
 @command("")
 def usage(title: str, words: list[str]) -> int:
-    """Say what there is."""
+    """Say what there is, or which version this is."""
+    if words == ["--version"]:
+        print(f"minitrpo {__version__}")
+        return 0
     if not words or words[0] not in ("-h", "--help"):
         what = f"there is no command {words[0]!r}" if words else "a command is missing"
         raise BadInput(f"{what}; there are {', '.join(COMMANDS)}; see --help")

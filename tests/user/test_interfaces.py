@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 
 import numpy as np
 import pytest
@@ -138,3 +139,9 @@ def test_importing_brings_nothing_unasked():
         [sys.executable, "-c", "\n".join(code)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert (done.stdout.split("\n"), done.stderr) == (["[]", "[]", "[]", ""], "")
+
+
+def test_the_version_is_that_of_the_project(capsys):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"minitrpo {project['version']}\n"
