@@ -36,7 +36,7 @@ FLOORS = (  # the packages of a layer, their colour, and what they are for
         BLUE,
         "",
     ),
-    (("advantages", "critics", "optimisers", "policies", "acting", "perceptron", "block_sums"), BLUE, ""),
+    (("advantages", "critics", "optimisers", "policies", "perceptron", "block_sums"), BLUE, ""),
 )
 KEY = (  # where, which colour, what it is
     (0, BLUE, "mathematics, one module per lecture"),

@@ -95,8 +95,7 @@ def _probability_of_improvement() -> Iterator[Case]:
         ? If luck alone is at work every choice of n of the n + m ranks is as likely as every other.
         ? combinations(ranks, n) gives all choices; the sum of each says how soon its group is. Ours is one of them.
         ? Count the sums that lie at least as far from the middle as ours, above or below, and divide by how many \
-            there \
-            are.
+            there are.
         >= ours - => > ours + :: leaves out the ways that lie as far off as ours :: count these, too
         (np.abs(sums - sums.mean()), abs(ranks => (sums.mean() - sums, sums.mean() - ranks && ) - sums.mean() => \
             :: looks in one direction only :: count both, as who is sooner was not known before
