@@ -1,5 +1,6 @@
 """MPI programs in cells: what they print and hand back, why wrong ones hang, and that no process is left of any."""
 
+import os
 import re
 import subprocess
 import sys
@@ -479,7 +480,9 @@ def test_cells_run_in_a_kernel_which_never_starts_mpi(tmp_path):
         assert (len(error.traceback), line in error.traceback[0]) == (1, True), error
     assert kernel[0].text == "False\n"
     words = [launcher(), "-n", "3", sys.executable, "ring.py"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    # With PYTHONUNBUFFERED, `print` writes its arguments one by one, and those of several ranks may mix in a line.
+    buffered = os.environ | {"PYTHONUNBUFFERED": ""}
+    done = subprocess.run(words, cwd=tmp_path, env=buffered, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.count("total 6") == 3
 
 
